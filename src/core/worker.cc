@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/assert.h"
+#include "core/decide.h"
+#include "core/retry.h"
+
+namespace pillarbox::core {
+namespace {
+
+constexpr RetryPolicy kClaimBackoff{.max_attempts = 0, .base = Millis{100}, .cap = Millis{10'000}};
+constexpr RetryPolicy kSettleBackoff{.max_attempts = 0, .base = Millis{20}, .cap = Millis{1'000}};
+constexpr int kSweepShare = 20;  // a sweep may take one twentieth of the time
+
+Millis until(Instant then, Instant now) {
+  return std::max(Millis{0}, std::chrono::duration_cast<Millis>(then - now));
+}
+
+// Trouble of the store as a whole, which passes; else it is about the rows that we wrote.
+bool passes(const Failed& failed) {
+  return failed.connection_lost || failed.in_doubt || failed.kind == ErrorKind::conflict ||
+         failed.kind == ErrorKind::timeout || failed.kind == ErrorKind::unreachable ||
+         failed.kind == ErrorKind::schema;
+}
+
+}  // namespace
+
+Worker::Worker(WorkerPolicy policy, RouteBoard& board, Random& random)
+    : policy_(policy), board_(board), random_(random) {}
+
+void Worker::drain_by(Instant deadline) {
+  drain_by_ = drain_by_ ? std::min(*drain_by_, deadline) : deadline;
+}
+
+Action Worker::on(Event&& event, Instant now) {
+  if (auto* claimed = std::get_if<Claimed>(&event)) {
+    PILLARBOX_ASSERT(doing_ == Doing::claiming);
+    take_claimed(std::move(*claimed), now);
+  } else if (auto* delivered = std::get_if<Delivered>(&event)) {
+    PILLARBOX_ASSERT(doing_ == Doing::delivering);
+    take_delivered(std::move(*delivered), now);
+  } else if (const auto* settled = std::get_if<Settled>(&event)) {
+    PILLARBOX_ASSERT(doing_ == Doing::settling);
+    take_settled(*settled);
+  } else if (const auto* failed = std::get_if<Failed>(&event)) {
+    PILLARBOX_ASSERT(doing_ == Doing::claiming || doing_ == Doing::settling);
+    if (doing_ == Doing::settling) {
+      take_settle_failure(*failed, now);
+    } else {
+      ++claim_failures_;
+      retry_claim_at_ = now + retry_delay(kClaimBackoff, claim_failures_, random_);
+      sweep_next_ = true;  // claims in doubt, and what happened meanwhile
+      notes_.push_back({.kind = NoteKind::claim_failed, .text = failed->what});
+    }
+  } else if (const auto* woken = std::get_if<Woken>(&event)) {
+    PILLARBOX_ASSERT(doing_ == Doing::waiting);
+    if (woken->by_timer && idle_) sweep_next_ = true;
+    idle_ = false;
+  } else {
+    PILLARBOX_ASSERT(doing_ == Doing::nothing);  // Started
+  }
+  doing_ = Doing::nothing;
+  return next(now);
+}
+
+Action Worker::next(Instant now) {
+  if (draining()) {
+    while (!groups_.empty()) {
+      release_group(std::move(groups_.front()), Millis{0}, "shutdown", false);
+      groups_.pop_front();
+    }
+  }
+  // Between groups, what is known is written when it is old enough; at the end, all of it.
+  const bool due =
+      groups_.empty() || (oldest_unsettled_ && now - *oldest_unsettled_ >= policy_.settle_after);
+  if (due) {
+    if (auto action = next_settle(now)) return *action;
+  }
+  if (auto action = start_next_group(now)) return *action;
+  if (auto action = next_settle(now)) return *action;
+
+  PILLARBOX_ASSERT(groups_.empty() && settlements_.empty() && isolated_.empty());
+  leases_.clear();
+  if (draining()) return DoExit{};
+  return next_claim(now);
+}
+
+// ---- claim ----
+
+Action Worker::next_claim(Instant now) {
+  if (retry_claim_at_ && now < *retry_claim_at_) {
+    doing_ = Doing::waiting;
+    return DoWait{*retry_claim_at_, false};
+  }
+  retry_claim_at_.reset();
+  if (idle_) {
+    doing_ = Doing::waiting;
+    return DoWait{now + policy_.poll_interval, true};
+  }
+  DoClaim claim;
+  claim.count_max = policy_.batch_size;
+  claim.bytes_max = policy_.batch_bytes;
+  claim.lease = policy_.lease;
+  claim.excluded_types = board_.excluded_types(now);
+  sweeping_ = std::exchange(sweep_next_, false);
+  if (board_.take_sweep_request(now)) sweeping_ = true;
+  if (now >= next_sweep_) sweeping_ = true;
+  claim.sweep = sweeping_;
+  doing_ = Doing::claiming;
+  return claim;
+}
+
+void Worker::take_claimed(Claimed&& claimed, Instant now) {
+  claim_failures_ = 0;
+  if (sweeping_) {
+    next_sweep_ = now + std::max<Instant::duration>(policy_.poll_interval,
+                                                    kSweepShare * (now - claimed.began));
+  }
+  idle_ = claimed.result.messages.empty();
+  lease_until_ = claimed.began + policy_.lease;
+  leases_.clear();
+
+  std::vector<Group> open(board_.size());  // the group of each route that still takes messages
+  std::deque<Group> suspects;
+  std::size_t reclaimed = 0;
+  for (ClaimedMessage& message : claimed.result.messages) {
+    PILLARBOX_ASSERT(message.lease.claim_no > 0);
+    leases_.push_back(message.lease);
+    if (message.reclaimed) ++reclaimed;
+    const auto route = board_.route_of(message.job_type);
+    if (!route) {
+      if (const auto reason = dead_on_arrival(message, RetryPolicy{.max_attempts = INT32_MAX});
+          reason) {
+        kill(message, *reason, KeyPolicy::hold);
+      } else {
+        release(message, policy_.unroutable_delay, "unroutable");
+        notes_.push_back({.kind = NoteKind::unroutable,
+                          .id = message.lease.id,
+                          .message_id = message.message_id,
+                          .text = message.job_type});
+      }
+      continue;
+    }
+    const RouteSettings& settings = board_.settings(*route);
+    if (const auto reason = dead_on_arrival(message, board_.retry(*route)); reason) {
+      kill(message, *reason, settings.on_dead);
+      continue;
+    }
+    if (message.reclaimed) {
+      // It may have killed its last holder: alone, so that its neighbours are not taken down with
+      // it.
+      Group alone{*route, {}};
+      alone.messages.push_back(std::move(message));
+      suspects.push_back(std::move(alone));
+      continue;
+    }
+    Group& group = open[*route];
+    group.route = *route;
+    group.messages.push_back(std::move(message));
+    const std::size_t batch_max = settings.batch_max == 0 ? policy_.batch_size : settings.batch_max;
+    if (group.messages.size() >= batch_max) groups_.push_back(std::exchange(group, Group{}));
+  }
+  for (Group& group : open) {
+    if (!group.messages.empty()) groups_.push_back(std::move(group));
+  }
+  // Suspects go last: what they may take down is then already done.
+  for (Group& group : suspects) groups_.push_back(std::move(group));
+  if (reclaimed > 0) note(NoteKind::reclaimed, reclaimed);
+  if (!settlements_.empty()) oldest_unsettled_ = now;
+}
+
+// ---- deliver ----
+
+bool Worker::lease_has_margin(Instant now) const noexcept {
+  return now + policy_.lease / 10 < lease_until_;
+}
+
+std::optional<Action> Worker::start_next_group(Instant now) {
+  while (!groups_.empty()) {
+    Group group = std::move(groups_.front());
+    groups_.pop_front();
+    if (!lease_has_margin(now)) {
+      // Perhaps no longer ours: not a byte of it is sent. If it still is, it is given back.
+      release_group(std::move(group), Millis{0}, "lease_too_short", false);
+      continue;
+    }
+    const auto braked = std::stable_partition(
+        group.messages.begin(), group.messages.end(),
+        [&](const ClaimedMessage& message) { return !board_.braked(message.job_type); });
+    if (braked != group.messages.end()) {
+      note(NoteKind::released, static_cast<std::size_t>(group.messages.end() - braked), "brake");
+      for (auto it = braked; it != group.messages.end(); ++it) release(*it, Millis{0}, "brake");
+      group.messages.erase(braked, group.messages.end());
+      if (group.messages.empty()) continue;
+    }
+    const RouteBoard::Permit permit = board_.begin(group.route, now);
+    if (permit.kind == RouteBoard::Permit::Kind::blocked) {
+      const Millis wait = until(permit.until, now);
+      release_group(std::move(group), wait + jittered(Millis{0}, wait / 4, random_), "backed_off",
+                    false);
+      continue;
+    }
+    if (permit.kind == RouteBoard::Permit::Kind::probe && group.messages.size() > 1) {
+      Group rest{group.route, {}};
+      rest.messages.assign(std::make_move_iterator(group.messages.begin() + 1),
+                           std::make_move_iterator(group.messages.end()));
+      group.messages.resize(1);
+      groups_.push_front(std::move(rest));
+    }
+    current_ = std::move(group);
+    doing_ = Doing::delivering;
+    Instant deadline = now + board_.settings(current_.route).timeout;
+    if (drain_by_) deadline = std::min(deadline, *drain_by_);
+    return DoDeliver{current_.route, current_.messages, deadline};
+  }
+  return std::nullopt;
+}
+
+void Worker::take_delivered(Delivered&& delivered, Instant now) {
+  const Group group = std::exchange(current_, Group{});
+  PILLARBOX_ASSERT(delivered.outcomes.size() == group.messages.size());
+  const RouteSettings& settings = board_.settings(group.route);
+  const RetryPolicy& retry = board_.retry(group.route);
+
+  std::size_t transient = 0;
+  std::size_t unavailable = 0;
+  Millis silence{0};
+  const Outcome* stopped = nullptr;
+  const Outcome* bad = nullptr;
+  for (const Outcome& outcome : delivered.outcomes) {
+    if (outcome.kind == OutcomeKind::transient) ++transient;
+    if (outcome.kind == OutcomeKind::unavailable) ++unavailable;
+    if (outcome.kind == OutcomeKind::throttled)
+      silence = std::max(silence, throttle_delay(outcome, retry));
+    if (outcome.stops_route) stopped = &outcome;
+    if (outcome.kind != OutcomeKind::delivered) bad = &outcome;
+  }
+  const std::size_t size = delivered.outcomes.size();
+  const RouteBoard::CallEnd end = unavailable == size ? RouteBoard::CallEnd::unavailable
+                                  : transient + unavailable == size
+                                      ? RouteBoard::CallEnd::all_transient
+                                      : RouteBoard::CallEnd::answered;
+  const RouteBoard::Change change = board_.ended(group.route, end, now, random_);
+  if (change == RouteBoard::Change::opened) {
+    notes_.push_back({.kind = NoteKind::breaker_opened, .route = group.route, .text = bad->error});
+  } else if (change == RouteBoard::Change::closed) {
+    notes_.push_back({.kind = NoteKind::breaker_closed, .route = group.route});
+  }
+  if (stopped != nullptr) {
+    silence = std::max(silence, policy_.stopped_route_delay);
+    notes_.push_back(
+        {.kind = NoteKind::route_stopped, .route = group.route, .text = stopped->error});
+  }
+  if (silence > Millis{0}) board_.silence(group.route, now + silence);
+
+  const Millis back_off = std::max(retry.base, until(board_.blocked_until(group.route), now));
+  const Millis took = until(now, delivered.began);
+  std::size_t dispatched = 0;
+  std::size_t absorbed = 0;
+  std::size_t released_unavailable = 0;
+  std::size_t released_throttled = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const ClaimedMessage& message = group.messages[i];
+    const Outcome& outcome = delivered.outcomes[i];
+    Settlement settlement =
+        settlement_for(outcome, message, retry, settings.on_dead, back_off, random_);
+    settlement.took = took;
+    if (settlement.kind == SettleKind::release)
+      settlement.delay += jittered(Millis{0}, settlement.delay / 4, random_);
+    switch (settlement.kind) {
+      case SettleKind::dispatched:
+        ++dispatched;
+        break;
+      case SettleKind::retry:
+        note(NoteKind::retried, message, group.route, outcome.error);
+        break;
+      case SettleKind::dead:
+        note(NoteKind::died, message, group.route,
+             std::string(to_string(settlement.reason)) + ": " + outcome.error);
+        break;
+      case SettleKind::release:
+        ++(outcome.kind == OutcomeKind::throttled ? released_throttled : released_unavailable);
+        break;
+    }
+    if (outcome.duplicate_absorbed) ++absorbed;
+    add(std::move(settlement), now);
+  }
+  const auto told = [&](NoteKind kind, std::size_t count, std::string_view text) {
+    if (count > 0) {
+      notes_.push_back(
+          {.kind = kind, .count = count, .route = group.route, .text = std::string(text)});
+    }
+  };
+  told(NoteKind::dispatched, dispatched, "");
+  told(NoteKind::duplicate_absorbed, absorbed, "");
+  told(NoteKind::released, released_throttled, "throttled");
+  told(NoteKind::released, released_unavailable, "unavailable");
+}
+
+// ---- settle ----
+
+std::optional<Action> Worker::next_settle(Instant now) {
+  if (settlements_.empty() && isolated_.empty()) return std::nullopt;
+  if (retry_settle_at_ && now < *retry_settle_at_) {
+    doing_ = Doing::waiting;
+    return DoWait{*retry_settle_at_, false};
+  }
+  retry_settle_at_.reset();
+  doing_ = Doing::settling;
+  // claim_no makes repeating this harmless, also after a lost answer.
+  if (isolating_) return DoSettle{std::span<const Settlement>(isolated_).last(1)};
+  return DoSettle{settlements_};
+}
+
+void Worker::take_settled(const Settled& settled) {
+  settle_failures_ = 0;
+  if (!settled.lost.empty()) note(NoteKind::lease_lost, settled.lost.size());
+  if (isolating_) {
+    ++settled_alone_;
+    isolated_.pop_back();
+    forget_settled();
+    return;
+  }
+  settlements_.clear();
+  oldest_unsettled_.reset();
+  forget_settled();
+}
+
+void Worker::take_settle_failure(const Failed& failed, Instant now) {
+  ++settle_failures_;
+  notes_.push_back({.kind = NoteKind::settle_failed, .text = failed.what});
+  const bool out_of_time = now >= lease_until_ || (drain_by_ && now >= *drain_by_);
+  if (!isolating_) {
+    if (out_of_time) {
+      note(NoteKind::settle_abandoned, settlements_.size());
+      settlements_.clear();
+      oldest_unsettled_.reset();
+      settle_failures_ = 0;
+      forget_settled();
+      return;
+    }
+    if (!passes(failed) && settlements_.size() > 1) {
+      // One row may be at fault: the others must not pay for it.
+      isolating_ = true;
+      isolated_ = std::exchange(settlements_, {});
+      settled_alone_ = 0;
+      return;
+    }
+    retry_settle_at_ = now + retry_delay(kSettleBackoff, settle_failures_, random_);
+    return;
+  }
+  if (out_of_time) {
+    note(NoteKind::settle_abandoned, isolated_.size());
+    isolated_.clear();
+  } else if (passes(failed)) {
+    retry_settle_at_ = now + retry_delay(kSettleBackoff, settle_failures_, random_);
+    return;
+  } else {
+    refused_.push_back(std::move(isolated_.back()));
+    isolated_.pop_back();
+  }
+  forget_settled();
+  if (isolating_) return;
+  // All of them were refused alone: it is the store, not a row.
+  if (settled_alone_ == 0 && !refused_.empty() && !out_of_time) {
+    settlements_ = std::exchange(refused_, {});
+    oldest_unsettled_ = now;
+    retry_settle_at_ = now + retry_delay(kSettleBackoff, settle_failures_, random_);
+  }
+}
+
+// Leases of what was written are not kept alive any longer.
+void Worker::forget_settled() {
+  if (isolating_ && !isolated_.empty()) return;
+  if (isolating_) {
+    isolating_ = false;
+    oldest_unsettled_.reset();
+    if (settled_alone_ > 0) {
+      for (const Settlement& settlement : refused_) {
+        notes_.push_back({.kind = NoteKind::settle_refused,
+                          .id = settlement.lease.id,
+                          .text = std::string(to_string(settlement.kind))});
+      }
+      refused_.clear();
+    }
+  }
+  leases_.clear();
+  for (const Group& group : groups_) {
+    for (const ClaimedMessage& message : group.messages) leases_.push_back(message.lease);
+  }
+  for (const Settlement& settlement : settlements_) leases_.push_back(settlement.lease);
+}
+
+void Worker::add(Settlement settlement, Instant now) {
+  if (!oldest_unsettled_) oldest_unsettled_ = now;
+  settlements_.push_back(std::move(settlement));
+}
+
+void Worker::release_group(Group&& group, Millis delay, std::string_view why,
+                           bool attempt_is_told) {
+  note(NoteKind::released, group.messages.size(), std::string(why));
+  for (const ClaimedMessage& message : group.messages) {
+    release(message, delay, attempt_is_told ? why : std::string_view{});
+  }
+}
+
+void Worker::release(const ClaimedMessage& message, Millis delay, std::string_view code) {
+  Settlement settlement;
+  settlement.lease = message.lease;
+  settlement.kind = SettleKind::release;
+  settlement.delay = delay;
+  settlement.code = std::string(code);
+  settlements_.push_back(std::move(settlement));
+}
+
+void Worker::kill(const ClaimedMessage& message, DeadReason reason, KeyPolicy policy) {
+  Settlement settlement;
+  settlement.lease = message.lease;
+  settlement.kind = SettleKind::dead;
+  settlement.reason = reason;
+  settlement.key_policy = policy;
+  settlement.code = std::string(to_string(reason));
+  switch (reason) {
+    case DeadReason::malformed:
+      settlement.error = message.defect;
+      break;
+    case DeadReason::expired:
+      settlement.error = "expires_at had passed before the message could be delivered";
+      break;
+    case DeadReason::poison:
+      settlement.error =
+          "each permitted attempt ended without a word: the relay stopped or lost its lease during "
+          "it";
+      break;
+    default:
+      PILLARBOX_ASSERT(false);
+  }
+  notes_.push_back({.kind = NoteKind::died,
+                    .id = message.lease.id,
+                    .message_id = message.message_id,
+                    .attempt = message.attempts,
+                    .text = std::string(to_string(reason)) + ": " + settlement.error});
+  settlements_.push_back(std::move(settlement));
+}
+
+void Worker::note(NoteKind kind, std::size_t count, std::string text) {
+  notes_.push_back({.kind = kind, .count = count, .text = std::move(text)});
+}
+
+void Worker::note(NoteKind kind, const ClaimedMessage& message, RouteIndex route,
+                  std::string text) {
+  notes_.push_back({.kind = kind,
+                    .route = route,
+                    .id = message.lease.id,
+                    .message_id = message.message_id,
+                    .attempt = message.attempts,
+                    .text = std::move(text)});
+}
+
+}  // namespace pillarbox::core
