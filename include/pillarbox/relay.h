@@ -102,6 +102,9 @@ class Relay {
   // given back, and joins all threads. May be called twice, from any thread, and before start().
   void stop();
 
+  // True once every worker has ended by itself: an operator asked this relay to drain.
+  [[nodiscard]] bool finished() const;
+
   // Blocks until each outbox has nothing that is due and nothing in flight, or the time is over:
   // true when drained.
   [[nodiscard]] bool wait_until_idle(Millis timeout);

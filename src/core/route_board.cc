@@ -61,11 +61,16 @@ std::vector<std::string> RouteBoard::unroutable_types() const {
   return types;
 }
 
+bool RouteBoard::wants_sweep(Instant now) const {
+  return sweep_wanted_ || std::any_of(routes_.begin(), routes_.end(), [&](const Route& route) {
+           return route.was_blocked && !is_blocked(route, now);
+         });
+}
+
 bool RouteBoard::take_sweep_request(Instant now) {
-  for (const Route& route : routes_) {
-    if (route.was_blocked && !is_blocked(route, now)) sweep_wanted_ = true;
-  }
-  return std::exchange(sweep_wanted_, false);
+  const bool wanted = wants_sweep(now);
+  sweep_wanted_ = false;
+  return wanted;
 }
 
 void RouteBoard::set_brakes(std::vector<std::string> scopes) {

@@ -43,6 +43,7 @@ class RouteBoard {
 
   // True once after something that was left alone may be claimed again: look everywhere.
   [[nodiscard]] bool take_sweep_request(Instant now);
+  [[nodiscard]] bool wants_sweep(Instant now) const;
 
   void set_brakes(std::vector<std::string> scopes);
   [[nodiscard]] bool braked(std::string_view job_type) const;

@@ -119,7 +119,7 @@ void Worker::take_claimed(Claimed&& claimed, Instant now) {
     next_sweep_ = now + std::max<Instant::duration>(policy_.poll_interval,
                                                     kSweepShare * (now - claimed.began));
   }
-  idle_ = claimed.result.messages.empty();
+  idle_ = claimed.result.messages.empty() && !claimed.result.more;
   lease_until_ = claimed.began + policy_.lease;
   leases_.clear();
 
