@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <curl/curl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/handle.h"
+#include "pillarbox/sink.h"
+#include "sink/http/exchange.h"
+#include "sink/http/http_config.h"
+#include "sink/webhook/signer.h"
+
+namespace pillarbox::http {
+
+using MultiHandle = core::Handle<CURLM, &curl_multi_cleanup>;
+
+// One worker's connections to one endpoint. A batch runs as up to `connections` requests at once,
+// and over connections that stay open between batches.
+class HttpSink final : public Sink {
+ public:
+  explicit HttpSink(HttpConfig config);
+  ~HttpSink() override;
+  HttpSink(const HttpSink&) = delete;
+  HttpSink& operator=(const HttpSink&) = delete;
+
+  void deliver(std::span<const ClaimedMessage> batch, Instant deadline,
+               std::span<Outcome> outcomes) override;
+
+ private:
+  struct Range {
+    std::size_t first;
+    std::size_t count;
+    bool was_refused = false;  // together with others, in a batch that is now being halved
+  };
+  struct Round;
+
+  void read_secrets();
+  void plan(std::size_t messages);
+  void start_requests(Round& round);
+  void start(Round& round, Range range);
+  void reap(Round& round);
+  void finish(Round& round, Exchange& exchange, CURLcode code);
+  void give_up_running(Round& round);
+  [[nodiscard]] Exchange* idle_exchange();
+
+  // Order matters: exchanges leave the multi handle before it goes.
+  const HttpConfig config_;
+  MultiHandle multi_;
+  std::vector<std::unique_ptr<Exchange>> exchanges_;
+  std::vector<Exchange*> idle_;
+  std::vector<Exchange*> running_;
+  std::vector<Range> waiting_;  // next one last
+  std::vector<std::string> keys_;
+  std::optional<webhook::Signer> signer_;  // of keys_
+  std::string authorization_;
+};
+
+// The value of the Authorization header: Basic where the URL has a user, Bearer with a password
+// alone, else empty. Throws Error(refused) when the password's source is gone.
+[[nodiscard]] std::string authorization_of(const HttpConfig& config);
+
+}  // namespace pillarbox::http
