@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # pillarbox_library(name SOURCES … DEPENDS …): one folder of src/ as a static library.
 # pillarbox_test(name SOURCES … DEPENDS … LABELS …): one GoogleTest program and its ctest entry. Each program
-#   writes its cases to build/<preset>/results/<name>.json, which scripts/test adds up.
+#   writes its cases to build/<preset>/results/<name>.xml (JSON has no reasons of skips), which scripts/test adds up.
 # pillarbox_embed(target OUTPUT f SYMBOL s FILES …): files as one sorted table of string literals.
 include(CMakeParseArguments)
 
@@ -30,7 +30,7 @@ function(pillarbox_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main
     pillarbox_flags)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1
-    --gtest_output=json:${CMAKE_BINARY_DIR}/results/${name}.json ${ARG_ARGS})
+    --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${name}.xml ${ARG_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
     ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()

@@ -24,7 +24,7 @@ enum class ErrorKind {
 // The one exception type: the world broke. Outcomes of deliveries and lost leases are values, not
 // errors.
 //
-// code() is ours and listed in docs/reference/errors.md ("PBX-1042"); native_code() is the other
+// code() is ours and listed in docs/reference/errors.md ("PBX-1003"); native_code() is the other
 // side's (SQLSTATE, SQLite's extended code, errno, curl's code), or empty. what() is for an
 // operator: what, where, and what to do. It holds no payload and no secret.
 class Error : public std::exception {
