@@ -253,7 +253,7 @@ TEST_F(HttpSinkTest, ComesBackWhenTheTimeIsOverThoughNobodyAnswers) {
       ++timeouts;
     } else {
       // Never sent: its attempt is given back.
-      EXPECT_EQ(outcome.kind, K::throttled) << outcome.code;
+      EXPECT_EQ(outcome.kind, K::unavailable) << outcome.code;
       EXPECT_EQ(outcome.code, "not_sent");
     }
   }

@@ -66,7 +66,7 @@ class StdoutSink final : public Sink {
     const std::unique_lock lock(output.mutex, deadline);
     if (!lock.owns_lock()) {
       std::fill(outcomes.begin(), outcomes.end(),
-                Outcome::transient("timeout", "standard output was busy until the time was over"));
+                outcome_of_errno(ETIMEDOUT, "write to standard output"));
       return;
     }
     lines_.assign(output.in_mid_line ? "\n" : "");
@@ -88,8 +88,6 @@ class StdoutSink final : public Sink {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (ends_[i] <= written) {
         outcomes[i] = Outcome::delivered();
-      } else if (error == ETIMEDOUT) {
-        outcomes[i] = Outcome::transient("timeout", "the reader of standard output did not read");
       } else {
         outcomes[i] = outcome_of_errno(error, "write to standard output");
       }

@@ -26,6 +26,8 @@ std::string_view remedy(int error) noexcept {
     case EMFILE:
     case ENFILE:
       return "raise the limit of open files";
+    case ETIMEDOUT:
+      return "whoever reads it does not; wake it up";
     case EPIPE:
       return "whoever read the output is gone; start it again";
     default:

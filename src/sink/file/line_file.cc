@@ -160,12 +160,10 @@ std::optional<Outcome> LineFile::mend_tail() {
 std::optional<Outcome> LineFile::write_whole(std::string_view lines, Instant deadline) {
   if (!is_regular_) {
     std::size_t written = 0;
-    const int error = write_stream(fd_.get(), lines, deadline, written);
+    const std::string text = (is_mid_line_ ? "\n" : "") + std::string(lines);
+    const int error = write_stream(fd_.get(), text, deadline, written);
+    if (written > 0) is_mid_line_ = text[written - 1] != '\n';
     if (error == 0) return std::nullopt;
-    fd_.reset();
-    if (error == ETIMEDOUT) {
-      return Outcome::transient("timeout", "the reader of " + path_ + " did not read in time");
-    }
     return failed(error, "write to");
   }
   struct stat before {};

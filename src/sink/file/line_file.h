@@ -34,6 +34,7 @@ class LineFile {
   const std::string path_;
   Descriptor fd_;
   bool is_regular_ = false;
+  bool is_mid_line_ = false;  // of a pipe: a deadline passed while a line was half out
 };
 
 // Writes everything to a pipe, terminal or socket, waiting for room until the deadline; `written`

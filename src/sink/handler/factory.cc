@@ -18,9 +18,10 @@ class HandlerSink final : public Sink {
     PILLARBOX_ASSERT(batch.size() == outcomes.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (std::chrono::steady_clock::now() >= deadline) {
-        outcomes[i] = Outcome::transient("timeout",
-                                         "the time for this batch was over before the "
-                                         "handler was called for this message");
+        outcomes[i] = Outcome::unavailable(
+            "not_sent",
+            "the time for this batch was over before the handler was called for this "
+            "message; lower the route's batch_max or raise its timeout");
         continue;
       }
       outcomes[i] = call(batch[i]);

@@ -131,10 +131,9 @@ Outcome not_sent_because(const Outcome& outcome) {
 }
 
 Outcome not_sent_in_time() {
-  return Outcome::throttled("not_sent",
-                            "the time for this batch was over before this message's turn came; "
-                            "raise the sink's connections, or lower the route's batch_max",
-                            Millis{0});
+  return Outcome::unavailable("not_sent",
+                              "the time for this batch was over before this message's turn came; "
+                              "raise the sink's connections, or lower the route's batch_max");
 }
 
 }  // namespace pillarbox::http

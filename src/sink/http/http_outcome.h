@@ -35,7 +35,8 @@ struct AnswerPolicy {
 // What the messages become that were not sent because `outcome` concerned the endpoint.
 [[nodiscard]] Outcome not_sent_because(const Outcome& outcome);
 
-// The same for messages whose turn did not come before the deadline: no attempt was made.
+// The same for messages whose turn did not come before the deadline. `unavailable` and not
+// `throttled`: where nobody answered the others either, the route's breaker must hear of it.
 [[nodiscard]] Outcome not_sent_in_time();
 
 }  // namespace pillarbox::http

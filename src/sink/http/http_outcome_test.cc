@@ -164,7 +164,7 @@ TEST(HttpOutcome, GivesBackTheAttemptOfWhatWasNotSent) {
     EXPECT_EQ(outcome.kind, K::unavailable);
     EXPECT_FALSE(outcome.stops_route);
   }
-  EXPECT_EQ(not_sent_in_time().kind, K::throttled);
+  EXPECT_EQ(not_sent_in_time().kind, K::unavailable);
 }
 
 }  // namespace
