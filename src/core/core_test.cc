@@ -31,6 +31,12 @@ TEST(Utf8, CutsAtACharactersBorder) {
   EXPECT_EQ(utf8_prefix("€", 0), "");
 }
 
+TEST(Utf8, MakesForeignTextStorable) {
+  EXPECT_EQ(storable_text("fine €", 100), "fine €");
+  EXPECT_EQ(storable_text(std::string("a\0b\xff€", 7), 100), "a?b?€");
+  EXPECT_EQ(storable_text("a€", 2), "a");
+}
+
 TEST(MessageIdText, ReadsAnyCaseAndWritesLowerCase) {
   const auto id = MessageId::parse("0190A1B2-c3d4-7EF0-8123-456789abcdef");
   ASSERT_TRUE(id);

@@ -43,4 +43,31 @@ std::string normalise_error(std::string_view error) {
   return out;
 }
 
+void DeadGrouping::add(RowId id, std::string job_type, DeadReason reason, std::string_view error,
+                       DbTime dead_at) {
+  std::string normal = normalise_error(error);
+  DeadGroup& group = groups_[{job_type, reason, normal}];
+  if (group.count == 0) {
+    group.job_type = std::move(job_type);
+    group.reason = reason;
+    group.error = std::move(normal);
+    group.first_at = dead_at;
+    group.last_at = dead_at;
+    group.sample = id;
+  }
+  ++group.count;
+  group.first_at = std::min(group.first_at, dead_at);
+  group.last_at = std::max(group.last_at, dead_at);
+}
+
+std::vector<DeadGroup> DeadGrouping::take() {
+  std::vector<DeadGroup> out;
+  for (auto& [key, group] : groups_) out.push_back(std::move(group));
+  groups_.clear();
+  std::stable_sort(out.begin(), out.end(),
+                   [](const DeadGroup& a, const DeadGroup& b) { return a.count > b.count; });
+  if (out.size() > kGroupsMax) out.resize(kGroupsMax);
+  return out;
+}
+
 }  // namespace pillarbox::core

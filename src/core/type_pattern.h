@@ -26,4 +26,7 @@ namespace pillarbox::core {
          (scope.starts_with(kType) && matches_type(scope.substr(kType.size()), job_type));
 }
 
+// Throws Error(invalid_input, PBX-1012) for what cannot be a brake's scope.
+void check_brake_scope(std::string_view scope);
+
 }  // namespace pillarbox::core

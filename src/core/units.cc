@@ -102,6 +102,18 @@ std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
 
 std::string format_size(std::uint64_t bytes) { return format_with(bytes, kSizes); }
 
+std::string describe_size(std::uint64_t bytes) {
+  for (const Unit& u : kSizes) {
+    if (bytes < u.factor || u.factor == 1) continue;
+    std::array<char, 32> text{};
+    const int size =
+        std::snprintf(text.data(), text.size(), "%.1f %s",
+                      static_cast<double>(bytes) / static_cast<double>(u.factor), u.name.data());
+    return {text.data(), static_cast<std::size_t>(size)};
+  }
+  return std::to_string(bytes) + " B";
+}
+
 std::string format_time(DbTime time) {
   std::int64_t micros = to_int(time);
   std::int64_t days = micros / 86'400'000'000;

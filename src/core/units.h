@@ -23,6 +23,9 @@ namespace pillarbox::core {
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
 
+// For people: "12.3 MiB".
+[[nodiscard]] std::string describe_size(std::uint64_t bytes);
+
 // "2026-12-01T10:11:12.345Z" (RFC 3339, UTC), with as many of three digits as asked for.
 [[nodiscard]] std::string format_time(DbTime time);
 

@@ -47,4 +47,18 @@ std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max) noexc
   return text.substr(0, end);
 }
 
+std::string storable_text(std::string_view text, std::size_t bytes_max) {
+  const std::string_view cut = utf8_prefix(text, bytes_max);
+  if (utf8_length(cut) && cut.find('\0') == std::string_view::npos) return std::string(cut);
+  std::string out;
+  for (std::size_t i = 0; i < cut.size();) {
+    std::size_t size = 1;
+    while (size <= 4 && i + size <= cut.size() && !utf8_length(cut.substr(i, size))) ++size;
+    const bool good = size <= 4 && i + size <= cut.size() && cut[i] != '\0';
+    out += good ? cut.substr(i, size) : std::string_view("?");
+    i += good ? size : 1;
+  }
+  return out;
+}
+
 }  // namespace pillarbox::core

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace pillarbox::core {
@@ -13,5 +14,9 @@ namespace pillarbox::core {
 
 // The longest prefix of at most `bytes_max` bytes that does not cut a character in two.
 [[nodiscard]] std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max) noexcept;
+
+// Text from elsewhere as every store takes it: at most `bytes_max` bytes, well-formed, without NUL;
+// what is not becomes '?'.
+[[nodiscard]] std::string storable_text(std::string_view text, std::size_t bytes_max);
 
 }  // namespace pillarbox::core

@@ -1,0 +1,1 @@
+-- The columns and indexes that the migrations make, in the words of statements/drift.sql.

@@ -1,0 +1,2 @@
+-- Ends the transaction that begin.sql began.
+commit;

@@ -1,0 +1,2 @@
+-- Hear of commits while we sleep.
+listen "pillarbox.wake";
