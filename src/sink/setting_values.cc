@@ -2,7 +2,6 @@
 #include "sink/setting_values.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <optional>
 
 #include "core/assert.h"
@@ -25,8 +24,7 @@ const SinkSetting& SettingValues::find(std::string_view name) const {
   for (const SinkSetting& setting : table_) {
     if (setting.name == name) return setting;
   }
-  PILLARBOX_ASSERT(!"a sink asked for a setting that its own table does not have");
-  std::abort();
+  core::assertion_failed("a sink asks only for settings of its own table", __FILE__, __LINE__);
 }
 
 void SettingValues::refuse(std::string_view name, const std::string& why) const {

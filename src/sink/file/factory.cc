@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -46,14 +47,39 @@ class FileSink final : public Sink {
 };
 
 // Standard output belongs to the process, so its sinks take turns.
-struct StandardOutput {
-  std::timed_mutex mutex;
-  bool in_mid_line = false;  // guarded by mutex: a deadline passed while a line was half out
+class StandardOutput {
+ public:
+  bool take(Instant deadline) {
+    std::unique_lock lock(mutex_);
+    if (!freed_.wait_until(lock, deadline, [this] { return !is_taken_; })) return false;
+    is_taken_ = true;
+    return true;
+  }
+  void give_back() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_taken_ = false;
+    }
+    freed_.notify_one();
+  }
+
+  bool is_mid_line = false;  // whose turn it is: a deadline passed while a line was half out
+
+ private:
+  std::mutex mutex_;  // guards is_taken_
+  std::condition_variable freed_;
+  bool is_taken_ = false;
 };
+
 StandardOutput& standard_output() {
   static StandardOutput output;
   return output;
 }
+
+struct GiveBack {
+  void operator()(StandardOutput* output) const { output->give_back(); }
+};
+using Turn = std::unique_ptr<StandardOutput, GiveBack>;
 
 class StdoutSink final : public Sink {
  public:
@@ -63,13 +89,13 @@ class StdoutSink final : public Sink {
                std::span<Outcome> outcomes) override {
     PILLARBOX_ASSERT(batch.size() == outcomes.size());
     StandardOutput& output = standard_output();
-    const std::unique_lock lock(output.mutex, deadline);
-    if (!lock.owns_lock()) {
+    if (!output.take(deadline)) {
       std::fill(outcomes.begin(), outcomes.end(),
                 outcome_of_errno(ETIMEDOUT, "write to standard output"));
       return;
     }
-    lines_.assign(output.in_mid_line ? "\n" : "");
+    const Turn turn(&output);
+    lines_.assign(output.is_mid_line ? "\n" : "");
     ends_.clear();
     for (const ClaimedMessage& message : batch) {
       append_line(lines_, message, outbox_);
@@ -78,7 +104,7 @@ class StdoutSink final : public Sink {
     const sink::SigpipeGuard guard;
     std::size_t written = 0;
     int error = write_stream(STDOUT_FILENO, lines_, deadline, written);
-    if (written > 0) output.in_mid_line = lines_[written - 1] != '\n';
+    if (written > 0) output.is_mid_line = lines_[written - 1] != '\n';
     // Where it is redirected to a file, this is the acknowledgement; elsewhere it says EINVAL.
     const bool is_flushed = ::fdatasync(STDOUT_FILENO) == 0 || errno == EINVAL || errno == EROFS;
     if (!is_flushed) {
