@@ -63,7 +63,7 @@ def no_unfinished_work() -> list[str]:
 
 def nothing_names_the_machine_it_was_written_on() -> list[str]:
     # Lock files name no registry either: it is the installer's choice.
-    return matches([path for path in FILES if path != THIS], r"(?<![\w.])/work/|/root/|registry\.npmjs|https?://deb\.",
+    return matches([path for path in FILES if path != THIS], r"(?<![\w.}])/(work|root)/|registry\.npmjs|https?://deb\.",
                    "place of one machine")
 
 
