@@ -81,9 +81,12 @@ TEST(Webhook, RefusesAChangedBodyIdTimestampOrSignature) {
 }
 
 // A short signature that is the beginning of the right one must not pass.
-TEST(Webhook, RefusesATruncatedSignature) {
+TEST(Webhook, RefusesATruncatedOrLengthenedSignature) {
   SignedHeaders headers = sign(kId, kAt, kBody, {kSecret});
   headers.signature = headers.signature.substr(0, 7);
+  EXPECT_EQ(verify(headers, kBody, {kSecret}, kAt), Verdict::bad_signature);
+  headers.signature = kSignature;
+  headers.signature.back() = 'A';  // the padding becomes a 33rd byte
   EXPECT_EQ(verify(headers, kBody, {kSecret}, kAt), Verdict::bad_signature);
   headers.signature = "v1,";
   EXPECT_EQ(verify(headers, kBody, {kSecret}, kAt), Verdict::bad_signature);
