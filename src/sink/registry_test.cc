@@ -24,8 +24,8 @@ TEST(SinkRegistry, ListsTheSchemesThereAreWhenOneIsUnknown) {
       ADD_FAILURE() << url;
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), "PBX-2011");
-      EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("file, stdout"),
-                                           testing::HasSubstr("null")));
+      EXPECT_THAT(e.what(),
+                  testing::AllOf(testing::HasSubstr("file, stdout"), testing::HasSubstr("null")));
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/setting_values.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -28,7 +29,9 @@ const SinkSetting& SettingValues::find(std::string_view name) const {
 }
 
 void SettingValues::refuse(std::string_view name, const std::string& why) const {
-  const bool of_route = find(name).place == SinkSetting::Place::route;
+  const bool of_route = std::any_of(table_.begin(), table_.end(), [&](const SinkSetting& s) {
+    return s.name == name && s.place == SinkSetting::Place::route;
+  });
   throw Error(ErrorKind::invalid_input, "PBX-5002",
               of_route
                   ? "a route to sink \"" + settings_.name + "\": " + std::string(name) + " " + why

@@ -25,7 +25,8 @@ class SettingValues {
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t low,
                                      std::int64_t high) const;
 
-  // The same error for what only the sink itself can see.
+  // The same error for what only the sink itself can see. `name` may also be one of the keys that
+  // every sink has: "url", "secrets".
   [[noreturn]] void refuse(std::string_view name, const std::string& why) const;
 
  private:

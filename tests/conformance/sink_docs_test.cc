@@ -54,7 +54,7 @@ TEST(SinkDocs, ListEverySettingOfTheHttpSinkAsTheProgramHasIt) {
   std::string table =
       "| setting | of | value | default | what it does |\n| --- | --- | --- | --- | --- |\n";
   for (const SinkSetting& setting : http::make_factory()->settings()) table += row(setting);
-  EXPECT_THAT(text.str(), ::testing::HasSubstr("<!-- settings:http -->\n" + table))
+  EXPECT_THAT(text.str(), ::testing::HasSubstr("<!-- settings:http -->\n" + table + "\n"))
       << "docs/reference/sinks.md must hold this table:\n"
       << table;
 }

@@ -274,12 +274,6 @@ TEST_F(HttpSinkTest, OneSlowAnswerDoesNotCostTheOthers) {
   }
 }
 
-TEST_F(HttpSinkTest, OneRequestTakesNoLongerThanTheSinksTimeout) {
-  receiver_.respond([](const Request&) { return Answer{.what = Answer::What::silence}; });
-  const Outcome outcome = deliver_one(settings({{"timeout", "100ms"}}));
-  EXPECT_EQ(outcome.code, "timeout");
-}
-
 TEST_F(HttpSinkTest, SendsNothingWhenTheDeadlineHasPassed) {
   const auto sink = make(settings());
   const auto outcomes = deliver(*sink, messages(3), -Millis{1});

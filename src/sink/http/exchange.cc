@@ -67,7 +67,7 @@ void Exchange::reset(Millis time_left) {
   retry_after_.clear();
   date_.clear();
   error_[0] = '\0';
-  const Millis timeout = std::clamp(std::min(time_left, config_.timeout), Millis{1}, Millis::max());
+  const Millis timeout = std::max(time_left, Millis{1});
   curl_easy_setopt(easy_.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
   curl_easy_setopt(easy_.get(), CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(std::min(timeout, config_.connect_timeout).count()));

@@ -27,10 +27,6 @@ constexpr SinkSetting kSettings[] = {
      "what a request looks like; cloudevents-batch sends many messages in one request"},
     {Place::sink, "sign", Type::choice, "none|standard-webhooks", "none",
      "signs each request with every key in `secrets`"},
-    {Place::sink, "secrets", Type::secrets, "", "",
-     "signing keys (whsec_… or whsk_…), new and old ones while rotating"},
-    {Place::sink, "timeout", Type::duration, "", "20s",
-     "the longest that one request may take; the delivery's own deadline holds as well"},
     {Place::sink, "connect_timeout", Type::duration, "", "10s",
      "the longest that name resolution, connection and TLS may take together"},
     {Place::sink, "connections", Type::integer, "", "16",
@@ -142,7 +138,6 @@ HttpConfig read_config(const SinkSettings& settings) {
   config.signs = values.choice("sign") == "standard-webhooks";
   config.sends_idempotency_key = values.boolean("idempotency_key");
   config.allows_private_addresses = values.boolean("allow_private_addresses");
-  config.timeout = values.duration("timeout", Millis{1}, hours{24});
   config.connect_timeout = values.duration("connect_timeout", Millis{1}, hours{24});
   config.connections = static_cast<std::size_t>(values.integer("connections", 1, 1'000));
   config.proxy = values.text("proxy");

@@ -31,7 +31,6 @@ struct HttpConfig {
   bool signs = false;
   bool sends_idempotency_key = false;
   bool allows_private_addresses = false;
-  Millis timeout{20'000};
   Millis connect_timeout{10'000};
   std::size_t connections = 16;
   std::string proxy;
