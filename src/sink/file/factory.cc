@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::string_view kSchemes[] = {"file", "stdout"};
 constexpr std::string_view kStdout = "stdout:";
+constexpr std::size_t kLinesBytesKept = 1024 * 1024;  // between batches
 
 class FileSink final : public Sink {
  public:
@@ -34,6 +35,7 @@ class FileSink final : public Sink {
     PILLARBOX_ASSERT(batch.size() == outcomes.size());
     if (batch.empty()) return;
     lines_.clear();
+    if (lines_.capacity() > kLinesBytesKept) lines_.shrink_to_fit();
     for (const ClaimedMessage& message : batch) append_line(lines_, message, outbox_);
     const sink::SigpipeGuard guard;
     const auto bad = file_.append(lines_, deadline);

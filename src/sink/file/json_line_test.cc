@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "json/json.h"
+
 namespace pillarbox::file_sink {
 namespace {
 
@@ -49,6 +53,29 @@ TEST(JsonLine, WritesBytesAsBase64) {
   EXPECT_NE(line(m).find(R"("payload_base64":"AP8K")"), std::string::npos);
   m.content_type = "text/plain";  // says text, and is none
   EXPECT_NE(line(m).find(R"("payload_base64":"AP8K")"), std::string::npos);
+}
+
+TEST(JsonLine, IsOneLineOfJsonForAnyBytesInAnyField) {
+  std::mt19937 random(20261201);
+  const auto text = [&] {
+    std::string out(random() % 24, ' ');
+    for (char& c : out) c = static_cast<char>(random() % 3 == 0 ? random() : random() % 64);
+    return out;
+  };
+  for (int round = 0; round < 2'000; ++round) {
+    ClaimedMessage m = message();
+    m.payload = text();
+    m.job_type = text();
+    m.content_type = round % 2 == 0 ? text() : "text/plain";
+    m.headers = {{text(), text()}, {"b", text()}};
+    m.correlation_id = text();
+    const std::string out = line(m);
+    EXPECT_EQ(out.find('\n'), out.size() - 1);
+    EXPECT_TRUE(json::is_valid(out)) << out;
+    EXPECT_TRUE(out.starts_with(kLineStart));
+    const std::string_view tail = std::string_view(out).substr(0, random() % (out.size() - 1));
+    EXPECT_EQ(judge_tail(tail), Tail::cut_away) << tail;
+  }
 }
 
 // A crash can cut a line anywhere. The cut piece must never be taken for a line, nor may a line be

@@ -198,6 +198,8 @@ void build_request(const HttpConfig& config, std::string_view authorization,
   PILLARBOX_ASSERT(!messages.empty());
   request.headers.clear();
   request.written.clear();
+  // One large message must not cost its memory for as long as the connection lives.
+  if (request.written.capacity() > HttpRequest::kWrittenBytesKept) request.written.shrink_to_fit();
   if (!authorization.empty()) request.headers.add("Authorization", authorization);
   if (config.format == Format::cloudevents_batch) {
     build_batch(config, messages, request);

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "json/json.h"
 #include "pillarbox/webhook.h"
 
@@ -171,6 +174,42 @@ TEST(HttpRequest, DoesNotLetAMessageWriteTheRequestsOwnHeaders) {
     for (const std::string& line : build(config(format), {m}).headers) {
       EXPECT_EQ(line.find_first_of("\r\n"), std::string::npos) << line;
       EXPECT_THAT(line, Not(HasSubstr("stolen")));
+    }
+  }
+}
+
+// Whatever bytes a row holds, what is sent is one well-formed event with clean header lines.
+TEST(HttpRequest, StaysWellFormedForAnyBytesInAnyField) {
+  std::mt19937 random(20261201);
+  const std::string_view alphabet("\"\\{}[],:\r\n\t\0 %a1\xC3\xA9\xFF\xED\xA0\x80", 23);
+  const auto text = [&] {
+    std::string out(random() % 24, ' ');
+    for (char& c : out) {
+      c = random() % 4 == 0 ? static_cast<char>(random()) : alphabet[random() % alphabet.size()];
+    }
+    return out;
+  };
+  for (int round = 0; round < 2'000; ++round) {
+    ClaimedMessage m = message(text());
+    m.job_type = text();
+    m.correlation_id = text();
+    m.ordering_key = text();
+    m.content_type = round % 3 == 0 ? text() : round % 3 == 1 ? "application/json" : "text/plain";
+    m.headers = {{text(), text()}, {"tenant", text()}, {"traceparent", text()}};
+    for (const Format format :
+         {Format::raw, Format::cloudevents_binary, Format::cloudevents_structured,
+          Format::cloudevents_batch, Format::standard}) {
+      const Sent sent = build(config(format), {m});
+      if (format == Format::raw || format == Format::cloudevents_binary) {
+        EXPECT_EQ(sent.body, m.payload);
+      } else {
+        EXPECT_TRUE(json::is_valid(sent.body)) << sent.body;
+      }
+      for (const std::string& line : sent.headers) {
+        EXPECT_TRUE(std::all_of(line.begin(), line.end(), [](char c) {
+          return c >= 0x20 && c < 0x7F;
+        })) << line;
+      }
     }
   }
 }
