@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: embedded_relay STORE\n", stderr);
     return 2;
   }
+  // [relay
   pillarbox::OutboxSettings outbox;
   outbox.name = "shop";
   outbox.store.url = argv[1];
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
   settings.outboxes.push_back(std::move(outbox));
   settings.sinks.push_back(std::move(mail));
   settings.routes.push_back(std::move(route));
+  // relay]
 
   // Called on a worker's thread. It may be called twice for one message (the process may die before
   // the outcome is written), so a real one asks an inbox first: pillarbox::sqlite::once().

@@ -28,11 +28,13 @@ pillarbox::MessageId register_account(sqlite3* db, const std::string& email) {
     if (sqlite3_step(statement) != SQLITE_DONE) throw std::runtime_error(sqlite3_errmsg(db));
 
     const std::string account_id = std::to_string(sqlite3_last_insert_rowid(db));
+    // [enqueue
     pillarbox::NewMessage message;
     message.job_type = "email.welcome.v1";
     message.payload = "{\"account_id\": " + account_id + "}";
     message.correlation_id = account_id;
     const pillarbox::MessageId id = pillarbox::sqlite::enqueue(db, message);
+    // enqueue]
 
     run(db, "commit");  // both are there now, or neither
     return id;
