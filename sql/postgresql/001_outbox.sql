@@ -36,7 +36,7 @@ create table pillarbox.outbox (
   ordering_key   text collate "C",
   claimed_by     text,
   last_error     text,
-  headers        jsonb,
+  headers        json,
   payload        bytea not null,
   constraint outbox_pkey primary key (id),
   constraint outbox_message_id_key unique (message_id),

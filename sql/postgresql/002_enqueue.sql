@@ -1,5 +1,7 @@
 -- The producers' interface: enqueue one message or many, inside the caller's own transaction.
 --
+-- Strings with a backslash are E'', which reads the same under every setting of the caller.
+--
 -- The functions run with their owner's rights, so a producer needs EXECUTE and nothing else. They return the
 -- message_id. A refused message raises SQLSTATE PB001 before anything was written.
 
@@ -21,18 +23,24 @@ begin
 end $$;
 
 -- Raises PB001 and says which field is wrong, how, and what would be right.
-create function pillarbox.check_message(job_type text, payload bytea, content_type text, headers jsonb,
+create function pillarbox.check_message(job_type text, payload bytea, content_type text, headers json,
                                         correlation_id text, ordering_key text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
   media_type text;
+  again      text;
+  body       text;
 begin
   if job_type is null or job_type = '' then
     perform pillarbox.refuse('job_type is empty; give a logical name such as email.welcome.v1');
   elsif char_length(job_type) > 200 then
     perform pillarbox.refuse(format('job_type has %s characters, at most 200 are allowed', char_length(job_type)));
-  elsif job_type ~ '[\x01-\x1f\x7f]' then
-    perform pillarbox.refuse('job_type holds a control character; none is allowed');
+  elsif concat(job_type, content_type, correlation_id, ordering_key) ~ E'[\\x01-\\x1f\\x7f]' then
+    perform pillarbox.refuse(format('%s holds a control character; none is allowed',
+                                    case when job_type ~ E'[\\x01-\\x1f\\x7f]' then 'job_type'
+                                         when content_type ~ E'[\\x01-\\x1f\\x7f]' then 'content_type'
+                                         when correlation_id ~ E'[\\x01-\\x1f\\x7f]' then 'correlation_id'
+                                         else 'ordering_key' end));
   end if;
   if content_type is null or content_type = '' then
     perform pillarbox.refuse('content_type is empty; say application/octet-stream for bytes');
@@ -55,20 +63,38 @@ begin
                                     'send its id', octet_length(payload)));
   end if;
   if headers is not null then
-    if jsonb_typeof(headers) <> 'object' then
-      perform pillarbox.refuse(format('headers is a JSON %s, it must be an object of strings', jsonb_typeof(headers)));
-    elsif exists (select from jsonb_each(headers) as h where jsonb_typeof(h.value) <> 'string') then
-      perform pillarbox.refuse('headers holds a value that is not a string');
-    elsif pg_column_size(headers) > 32768 then
-      perform pillarbox.refuse(format('the headers have %s bytes, at most 32768 are allowed', pg_column_size(headers)));
-    end if;
+    begin
+      if json_typeof(headers) <> 'object' then
+        perform pillarbox.refuse(format('headers is a JSON %s, it must be an object of strings', json_typeof(headers)));
+      elsif exists (select from json_each(headers) as h where json_typeof(h.value) <> 'string') then
+        perform pillarbox.refuse('headers holds a value that is not a string');
+      elsif octet_length(headers::text) > 32768 then
+        perform pillarbox.refuse(format('the headers have %s bytes, at most 32768 are allowed',
+                                        octet_length(headers::text)));
+      end if;
+      select h.key into again from json_each_text(headers) as h group by h.key having count(*) > 1 or h.key = '' limit 1;
+      if again is not null then
+        perform pillarbox.refuse(format('headers has the name %L twice, or a name that is empty', again));
+      end if;
+    exception
+      when untranslatable_character or invalid_text_representation then
+        perform pillarbox.refuse('headers holds a NUL character or half a surrogate pair');
+    end;
   end if;
   media_type := lower(trim(split_part(content_type, ';', 1)));
   if media_type = 'application/json' or media_type like '%+json' then
-    begin
-      perform convert_from(payload, 'UTF8')::json;
+    begin  -- the block writes nothing, so it takes no subtransaction number
+      body := convert_from(payload, 'UTF8');
+      perform body::json;
+      if body ~* E'\\\\ud[89a-f]' then
+        begin
+          perform body::jsonb;  -- only jsonb sees half a surrogate pair, which is no character
+        exception
+          when untranslatable_character or numeric_value_out_of_range or program_limit_exceeded then null;
+        end;
+      end if;
     exception
-      when others then  -- the block writes nothing, so it takes no subtransaction number
+      when data_exception then
         perform pillarbox.refuse(format('the payload is not JSON though content_type is %s (%s)', content_type, sqlerrm));
     end;
   end if;
@@ -86,7 +112,7 @@ begin
 end $$;
 
 create function pillarbox.enqueue(
-  job_type text, payload bytea, content_type text default 'application/json', headers jsonb default null,
+  job_type text, payload bytea, content_type text default 'application/json', headers json default null,
   message_id uuid default null, correlation_id text default null, ordering_key text default null,
   delay interval default null, available_at timestamptz default null, expires_at timestamptz default null)
 returns uuid
@@ -98,6 +124,9 @@ declare
 begin
   perform pillarbox.check_message(enqueue.job_type, enqueue.payload, enqueue.content_type, enqueue.headers,
                                   enqueue.correlation_id, the_key);
+  if enqueue.delay not between interval '0' and interval '3660 days' then
+    perform pillarbox.refuse('delay must be from 0 to 3660 days');
+  end if;
   if the_key is not null then
     -- Before the id is drawn: the order of ids is then the order of commits, for this key.
     perform pg_advisory_xact_lock(hashtextextended(the_key, 7813561));
@@ -107,7 +136,7 @@ begin
   if enqueue.message_id is null or current_setting('transaction_isolation') in ('read committed', 'read uncommitted') then
     insert into pillarbox.outbox (message_id, job_type, payload, content_type, headers, correlation_id, ordering_key,
                                   occurred_at, available_at, expires_at)
-    values (chosen, enqueue.job_type, enqueue.payload, enqueue.content_type, nullif(enqueue.headers, '{}'),
+    values (chosen, enqueue.job_type, enqueue.payload, enqueue.content_type, enqueue.headers,
             nullif(enqueue.correlation_id, ''), the_key, moment,
             coalesce(enqueue.available_at, moment + enqueue.delay, moment), enqueue.expires_at)
     on conflict on constraint outbox_message_id_key do nothing;
@@ -117,7 +146,7 @@ begin
     begin
       insert into pillarbox.outbox (message_id, job_type, payload, content_type, headers, correlation_id, ordering_key,
                                     occurred_at, available_at, expires_at)
-      values (chosen, enqueue.job_type, enqueue.payload, enqueue.content_type, nullif(enqueue.headers, '{}'),
+      values (chosen, enqueue.job_type, enqueue.payload, enqueue.content_type, enqueue.headers,
               nullif(enqueue.correlation_id, ''), the_key, moment,
               coalesce(enqueue.available_at, moment + enqueue.delay, moment), enqueue.expires_at)
       on conflict on constraint outbox_message_id_key do nothing;
@@ -129,7 +158,7 @@ begin
 end $$;
 
 create function pillarbox.enqueue(
-  job_type text, payload text, content_type text default 'application/json', headers jsonb default null,
+  job_type text, payload text, content_type text default 'application/json', headers json default null,
   message_id uuid default null, correlation_id text default null, ordering_key text default null,
   delay interval default null, available_at timestamptz default null, expires_at timestamptz default null)
 returns uuid
@@ -138,7 +167,7 @@ language sql volatile as $$
 $$;
 
 create function pillarbox.enqueue(
-  job_type text, payload jsonb, content_type text default 'application/json', headers jsonb default null,
+  job_type text, payload jsonb, content_type text default 'application/json', headers json default null,
   message_id uuid default null, correlation_id text default null, ordering_key text default null,
   delay interval default null, available_at timestamptz default null, expires_at timestamptz default null)
 returns uuid
@@ -149,7 +178,7 @@ $$;
 -- Many messages in one statement, all or none. Arrays have one length; those with a default may be left out. Returns the
 -- message_ids in the order given.
 create function pillarbox.enqueue_many(
-  job_types text[], payloads bytea[], content_types text[] default null, headers jsonb[] default null,
+  job_types text[], payloads bytea[], content_types text[] default null, headers json[] default null,
   message_ids uuid[] default null, correlation_ids text[] default null, ordering_keys text[] default null,
   delays interval[] default null, expires_at timestamptz[] default null)
 returns setof uuid
@@ -177,6 +206,9 @@ begin
         raise exception using errcode = 'PB001', message = format('message %s of %s: %s', i, n, sqlerrm);
     end;
   end loop;
+  if exists (select from unnest(delays) as d where d not between interval '0' and interval '3660 days') then
+    perform pillarbox.refuse('delays must be from 0 to 3660 days');
+  end if;
   -- In one order, so that two callers cannot wait for each other here.
   for the_key in select distinct k from unnest(ordering_keys) as k where k <> '' order by k loop
     perform pg_advisory_xact_lock(hashtextextended(the_key, 7813561));
@@ -188,7 +220,7 @@ begin
     insert into pillarbox.outbox (message_id, job_type, payload, content_type, headers, correlation_id, ordering_key,
                                   occurred_at, available_at, expires_at)
     select chosen[k], job_types[k], payloads[k], coalesce(content_types[k], 'application/json'),
-           nullif(enqueue_many.headers[k], '{}'), nullif(correlation_ids[k], ''), nullif(ordering_keys[k], ''),
+           enqueue_many.headers[k], nullif(correlation_ids[k], ''), nullif(ordering_keys[k], ''),
            moment, coalesce(moment + delays[k], moment), enqueue_many.expires_at[k]
     from generate_series(1, n) as k
     order by k
@@ -199,7 +231,7 @@ begin
         insert into pillarbox.outbox (message_id, job_type, payload, content_type, headers, correlation_id,
                                       ordering_key, occurred_at, available_at, expires_at)
         values (chosen[i], job_types[i], payloads[i], coalesce(content_types[i], 'application/json'),
-                nullif(enqueue_many.headers[i], '{}'), nullif(correlation_ids[i], ''), nullif(ordering_keys[i], ''),
+                enqueue_many.headers[i], nullif(correlation_ids[i], ''), nullif(ordering_keys[i], ''),
                 moment, coalesce(moment + delays[i], moment), enqueue_many.expires_at[i])
         on conflict on constraint outbox_message_id_key do nothing;
       exception
@@ -211,7 +243,7 @@ begin
 end $$;
 
 create function pillarbox.enqueue_many(
-  job_types text[], payloads text[], content_types text[] default null, headers jsonb[] default null,
+  job_types text[], payloads text[], content_types text[] default null, headers json[] default null,
   message_ids uuid[] default null, correlation_ids text[] default null, ordering_keys text[] default null,
   delays interval[] default null, expires_at timestamptz[] default null)
 returns setof uuid
@@ -232,12 +264,12 @@ begin
 end $$;
 
 revoke all on function pillarbox.refuse(text) from public;
-revoke all on function pillarbox.check_message(text, bytea, text, jsonb, text, text) from public;
+revoke all on function pillarbox.check_message(text, bytea, text, json, text, text) from public;
 revoke all on function pillarbox.wake() from public;
 revoke all on function pillarbox.uuid_v7() from public;
-revoke all on function pillarbox.enqueue(text, bytea, text, jsonb, uuid, text, text, interval, timestamptz, timestamptz) from public;
-revoke all on function pillarbox.enqueue(text, text, text, jsonb, uuid, text, text, interval, timestamptz, timestamptz) from public;
-revoke all on function pillarbox.enqueue(text, jsonb, text, jsonb, uuid, text, text, interval, timestamptz, timestamptz) from public;
-revoke all on function pillarbox.enqueue_many(text[], bytea[], text[], jsonb[], uuid[], text[], text[], interval[], timestamptz[]) from public;
-revoke all on function pillarbox.enqueue_many(text[], text[], text[], jsonb[], uuid[], text[], text[], interval[], timestamptz[]) from public;
+revoke all on function pillarbox.enqueue(text, bytea, text, json, uuid, text, text, interval, timestamptz, timestamptz) from public;
+revoke all on function pillarbox.enqueue(text, text, text, json, uuid, text, text, interval, timestamptz, timestamptz) from public;
+revoke all on function pillarbox.enqueue(text, jsonb, text, json, uuid, text, text, interval, timestamptz, timestamptz) from public;
+revoke all on function pillarbox.enqueue_many(text[], bytea[], text[], json[], uuid[], text[], text[], interval[], timestamptz[]) from public;
+revoke all on function pillarbox.enqueue_many(text[], text[], text[], json[], uuid[], text[], text[], interval[], timestamptz[]) from public;
 revoke all on function pillarbox.once(text, uuid) from public;

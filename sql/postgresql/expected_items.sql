@@ -1,4 +1,4 @@
--- The columns and indexes that the migrations make, in the words of statements/drift.sql; schema verification compares.
+-- The columns and indexes that the migrations make, in the words of statements/drift.sql.
 column attempt.attempt integer
 column attempt.claim_no bigint
 column attempt.claimed_by text
@@ -37,6 +37,25 @@ column dead_letter.reason text
 column inbox.consumer text
 column inbox.handled_at timestamp with time zone
 column inbox.message_id uuid
+column messages.attempts integer
+column messages.available_at timestamp with time zone
+column messages.claim_no bigint
+column messages.claimed_by text
+column messages.content_type text
+column messages.correlation_id text
+column messages.dispatched_at timestamp with time zone
+column messages.expires_at timestamp with time zone
+column messages.headers json
+column messages.id bigint
+column messages.job_type text
+column messages.last_error text
+column messages.life integer
+column messages.locked_until timestamp with time zone
+column messages.message_id uuid
+column messages.occurred_at timestamp with time zone
+column messages.ordering_key text
+column messages.payload_bytes integer
+column messages.status text
 column outbox.attempts integer
 column outbox.available_at timestamp with time zone
 column outbox.claim_no bigint
@@ -45,7 +64,7 @@ column outbox.content_type text
 column outbox.correlation_id text
 column outbox.dispatched_at timestamp with time zone
 column outbox.expires_at timestamp with time zone
-column outbox.headers jsonb
+column outbox.headers json
 column outbox.id bigint
 column outbox.job_type text
 column outbox.last_error text
@@ -80,3 +99,5 @@ index outbox_due
 index outbox_keys
 index outbox_message_id_key
 index outbox_pkey
+index relay_pkey
+index schema_migration_pkey

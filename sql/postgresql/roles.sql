@@ -18,11 +18,11 @@ end $$;
 grant usage on schema pillarbox to pillarbox_producer, pillarbox_relay, pillarbox_viewer;
 
 grant execute on function
-  pillarbox.enqueue(text, bytea, text, jsonb, uuid, text, text, interval, timestamptz, timestamptz),
-  pillarbox.enqueue(text, text, text, jsonb, uuid, text, text, interval, timestamptz, timestamptz),
-  pillarbox.enqueue(text, jsonb, text, jsonb, uuid, text, text, interval, timestamptz, timestamptz),
-  pillarbox.enqueue_many(text[], bytea[], text[], jsonb[], uuid[], text[], text[], interval[], timestamptz[]),
-  pillarbox.enqueue_many(text[], text[], text[], jsonb[], uuid[], text[], text[], interval[], timestamptz[]),
+  pillarbox.enqueue(text, bytea, text, json, uuid, text, text, interval, timestamptz, timestamptz),
+  pillarbox.enqueue(text, text, text, json, uuid, text, text, interval, timestamptz, timestamptz),
+  pillarbox.enqueue(text, jsonb, text, json, uuid, text, text, interval, timestamptz, timestamptz),
+  pillarbox.enqueue_many(text[], bytea[], text[], json[], uuid[], text[], text[], interval[], timestamptz[]),
+  pillarbox.enqueue_many(text[], text[], text[], json[], uuid[], text[], text[], interval[], timestamptz[]),
   pillarbox.once(text, uuid)
 to pillarbox_producer, pillarbox_relay;
 

@@ -13,5 +13,5 @@ select current_setting('server_version') as version,
         where backend_xmin is not null and xact_start < now() - interval '5 minutes' order by xact_start limit 1)
          as old_transaction,
        has_table_privilege('pillarbox.outbox', 'select, insert, update, delete') as may_relay,
-       has_function_privilege('pillarbox.enqueue(text, bytea, text, jsonb, uuid, text, text, interval, timestamptz, timestamptz)', 'execute')
+       has_function_privilege('pillarbox.enqueue(text, bytea, text, json, uuid, text, text, interval, timestamptz, timestamptz)', 'execute')
          as may_enqueue;

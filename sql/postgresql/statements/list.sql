@@ -74,7 +74,7 @@ with candidate as materialized (
     and ($18::bigint is null or o.occurred_at < now() - $18::bigint * interval '1 millisecond')
     and ($19::bigint is null or o.occurred_at > now() - $19::bigint * interval '1 millisecond')
     and ($20::text is null or position($20::text in o.last_error) > 0)
-    and ($21::jsonb is null or o.headers @> $21::jsonb)
+    and ($21::jsonb is null or o.headers::jsonb @> $21::jsonb)
 )
 select s.id, s.message_id, s.job_type, s.status, s.view, s.content_type, s.payload_bytes, s.headers, s.correlation_id,
        s.ordering_key, (extract(epoch from s.occurred_at) * 1000000)::bigint as occurred_at,

@@ -15,6 +15,7 @@ with given as materialized (
   from given as g
   join pillarbox.outbox as o on o.id = g.id
   where o.status = 1 and o.claimed_by = $1 and o.claim_no = g.claim_no
+  order by o.id  -- whoever locks many rows locks them in one order
   for update of o
 ), dispatched as (
   update pillarbox.outbox as o

@@ -333,9 +333,8 @@ std::int64_t PostgresqlAdmin::purge(PurgeKind kind, Millis age, std::size_t batc
     p.int8(age.count()).int8(static_cast<std::int64_t>(batch));
     if (from) p.int8(*from);
     std::vector<Call> calls;
-    calls.push_back({"settings", {}});
     calls.push_back({statement, std::move(p)});
-    return std::move(session_.transaction("purge", std::move(calls))[1]);
+    return std::move(session_.transaction("purge", std::move(calls)).front());
   };
   return repeat_on_conflict([&]() -> std::int64_t {
     switch (kind) {

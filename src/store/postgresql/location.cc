@@ -10,7 +10,7 @@ namespace pillarbox::postgresql {
 namespace {
 
 [[noreturn]] void refuse(std::string_view url, const std::string& what) {
-  throw Error(ErrorKind::invalid_input, "PBX-2013",
+  throw Error(ErrorKind::invalid_input, "PBX-2010",
               "store URL '" + core::redact_url(url) + "': " + what);
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 
+#include "core/utf8.h"
 #include "json/json.h"
 #include "pillarbox/error.h"
 #include "pillarbox/postgresql.h"
@@ -20,7 +21,8 @@ namespace {
 Result run(PGconn* connection, std::string_view statement, const Parameters& p,
            std::string_view schema) {
   if (connection == nullptr)
-    throw Error(ErrorKind::invalid_input, "PBX-1011", "the connection is null");
+    throw Error(ErrorKind::unreachable, "PBX-4001", "there is no connection",
+                {.connection_lost = true});
   const std::string text = sql::in_schema(
       sql::statement(sql::postgresql_files(), "statements/" + std::string(statement) + ".sql"),
       schema);
@@ -108,6 +110,10 @@ std::vector<MessageId> enqueue(pg_conn* connection, std::span<const NewMessage> 
 
 bool once(pg_conn* connection, std::string_view consumer, MessageId message_id,
           std::string_view schema) {
+  const auto length = core::utf8_length(consumer);
+  if (!length || *length < 1 || *length > 100)
+    throw Error(ErrorKind::invalid_input, "PBX-1010",
+                "the consumer's name must have 1 to 100 characters");
   Parameters p;
   p.text(consumer).uuid(message_id);
   return run(connection, "once", p, schema).boolean(0, 0);

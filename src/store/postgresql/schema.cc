@@ -10,6 +10,8 @@
 namespace pillarbox::postgresql {
 namespace {
 
+constexpr Millis kStepTimeout{600'000};
+
 // What the migrations make, in the words of drift.sql; kept beside them and compared by a test.
 std::string_view expected_items() {
   return sql::statement(sql::postgresql_files(), "expected_items.sql");
@@ -24,7 +26,7 @@ std::vector<MigrationStep> migration_steps(std::string_view schema) {
 }
 
 PostgresqlSchema::PostgresqlSchema(const StoreOptions& options)
-    : session_(read_location(options.url), options, "migrate") {}
+    : session_(read_location(options.url), options, "migrate", Session::Needs::nothing) {}
 
 std::vector<MigrationStep> PostgresqlSchema::plan() {
   std::vector<MigrationStep> steps = migration_steps(session_.location().schema);
@@ -71,7 +73,7 @@ SchemaState PostgresqlSchema::state() {
 
 void PostgresqlSchema::up(const MigrateOptions& options,
                           const std::function<void(const MigrationStep&)>& told) {
-  session_.set_timeout(std::max(options.lock_wait, Millis{60'000}));
+  session_.set_timeout(options.lock_wait + kStepTimeout);
   const std::vector<MigrationStep> all = plan();
   for (const MigrationStep& step : all) {
     if (options.to && step.number > *options.to) break;
@@ -81,7 +83,10 @@ void PostgresqlSchema::up(const MigrateOptions& options,
     // us nothing to do.
     session_.execute("migrate", session_.statement_text("begin"));
     try {
-      session_.execute("migrate", session_.statement_text("lock_migration"));
+      const std::string lock_wait_ms = std::to_string(options.lock_wait.count());
+      Call lock{"lock_migration", {}};
+      lock.parameters.text(lock_wait_ms);
+      static_cast<void>(session_.call("migrate", std::move(lock)));
       const bool raced = session_.call("schema", Call{"schema_exists", {}}).boolean(0, 0) && [&] {
         const Result applied = session_.call("schema", Call{"migrations", {}});
         for (int row = 0; row < applied.rows(); ++row) {

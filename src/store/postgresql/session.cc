@@ -83,8 +83,10 @@ std::optional<DbTime> Result::micros(int row, int column) const noexcept {
   return DbTime(integer(row, column));
 }
 
-Session::Session(Location location, const StoreOptions& options, std::string_view purpose)
+Session::Session(Location location, const StoreOptions& options, std::string_view purpose,
+                 Needs needs)
     : location_(std::move(location)),
+      needs_(needs),
       password_(options.password),
       connect_timeout_(options.connect_timeout),
       call_timeout_(options.call_timeout),
@@ -122,12 +124,12 @@ void Session::connect() {
 
   const Instant deadline = now() + connect_timeout_;
   Connection made(PQconnectStartParams(keys.data(), values.data(), 1));
-  if (!made) throw Error(ErrorKind::internal, "PBX-4009", "PostgreSQL: out of memory");
+  if (!made) throw Error(ErrorKind::internal, "PBX-4010", "PostgreSQL: out of memory");
   PostgresPollingStatusType state = PGRES_POLLING_WRITING;
   while (PQstatus(made.get()) != CONNECTION_BAD && state != PGRES_POLLING_OK &&
          state != PGRES_POLLING_FAILED) {
     if (!wait_ready(PQsocket(made.get()), state == PGRES_POLLING_WRITING, deadline)) {
-      throw Error(ErrorKind::unreachable, "PBX-4010",
+      throw Error(ErrorKind::unreachable, "PBX-4001",
                   "PostgreSQL at " + where + ": no connection within " +
                       std::to_string(connect_timeout_.count()) +
                       " ms; is it running, and is nothing in between dropping packets?",
@@ -138,14 +140,33 @@ void Session::connect() {
   if (PQstatus(made.get()) != CONNECTION_OK) {
     std::string why = PQerrorMessage(made.get());
     while (!why.empty() && (why.back() == '\n' || why.back() == ' ')) why.pop_back();
-    throw Error(ErrorKind::unreachable, "PBX-4010", "PostgreSQL at " + where + ": " + why,
+    throw Error(ErrorKind::unreachable, "PBX-4001", "PostgreSQL at " + where + ": " + why,
                 {false, true, "08001"});
   }
   if (PQsetnonblocking(made.get(), 1) != 0)
-    throw Error(ErrorKind::internal, "PBX-4009", "PostgreSQL: cannot set non-blocking");
+    throw Error(ErrorKind::internal, "PBX-4010", "PostgreSQL: cannot set non-blocking");
   PQsetNoticeProcessor(
       made.get(), [](void*, const char*) {}, nullptr);
   connection_ = std::move(made);
+  if (needs_ == Needs::outbox) check_schema();
+}
+
+void Session::check_schema() {
+  static const int kNewest = sql::migrations(sql::postgresql_files()).back().number;
+  try {
+    const auto version = static_cast<int>(call("connect", {"version", {}}).integer(0, 0));
+    const std::string there = "the outbox in schema '" + location_.schema + "' has version " +
+                              std::to_string(version) + ", this program knows " +
+                              std::to_string(kNewest);
+    if (version > kNewest)
+      throw Error(ErrorKind::schema, "PBX-3003", there + "; use a newer pillarbox");
+    // One version of overlap, so that relays need not stop while the schema moves on.
+    if (version < kNewest - 1)
+      throw Error(ErrorKind::schema, "PBX-3002", there + "; run `pillarbox migrate`");
+  } catch (...) {
+    disconnect();
+    throw;
+  }
 }
 
 void Session::disconnect() noexcept {
@@ -157,7 +178,7 @@ void Session::lost(std::string_view what, bool in_doubt) {
   std::string why = connection_ ? PQerrorMessage(connection_.get()) : "no connection";
   while (!why.empty() && (why.back() == '\n' || why.back() == ' ')) why.pop_back();
   disconnect();
-  throw Error(ErrorKind::unreachable, "PBX-4004",
+  throw Error(ErrorKind::unreachable, "PBX-4001",
               "PostgreSQL, " + std::string(what) + ": the connection was lost: " + why,
               {in_doubt, true, "08006"});
 }
@@ -285,10 +306,14 @@ std::vector<Result> Session::run(std::string_view what, std::vector<Call>& calls
 }
 
 std::vector<Result> Session::transaction(std::string_view what, std::vector<Call> calls) {
+  const std::string limit_ms = std::to_string(call_timeout_.count());
+  Call settings{"settings", {}};
+  settings.parameters.text(limit_ms);
   calls.insert(calls.begin(), Call{"begin", {}});
+  calls.insert(calls.begin() + 1, std::move(settings));
   calls.push_back(Call{"commit", {}});
   std::vector<Result> answers = run(what, calls);
-  answers.erase(answers.begin());
+  answers.erase(answers.begin(), answers.begin() + 2);
   answers.pop_back();
   return answers;
 }

@@ -59,10 +59,14 @@ struct Call {
 // deadline. One thread at a time. Statements are the embedded files, in the location's schema.
 class Session {
  public:
-  Session(Location location, const StoreOptions& options, std::string_view purpose);
+  enum class Needs { outbox, nothing };  // outbox: its schema is checked when we connect
 
-  // The calls in one transaction (READ COMMITTED) and one round trip; one answer for each call.
-  // Throws Error; the transaction was then rolled back, or is in doubt.
+  Session(Location location, const StoreOptions& options, std::string_view purpose,
+          Needs needs = Needs::outbox);
+
+  // The calls in one transaction (READ COMMITTED) and one round trip, each with the call's time
+  // limit; one answer for each call. Throws Error; the transaction was then rolled back, or is in
+  // doubt.
   std::vector<Result> transaction(std::string_view what, std::vector<Call> calls);
 
   // One call by itself.
@@ -88,8 +92,10 @@ class Session {
   [[noreturn]] void lost(std::string_view what, bool in_doubt);
   std::vector<Result> run(std::string_view what, std::vector<Call>& calls);
   void roll_back() noexcept;
+  void check_schema();
 
   Location location_;
+  Needs needs_;
   std::shared_ptr<const Secret> password_;
   Millis connect_timeout_;
   Millis call_timeout_;

@@ -57,16 +57,19 @@ std::vector<Lease> missing(std::span<const Lease> leases, const Result& result) 
   return lost;
 }
 
+// Sorted by id: whoever locks many rows locks them in one order.
 struct LeaseArrays {
   std::vector<std::int64_t> ids;
   std::vector<std::int64_t> claim_nos;
 };
 
 LeaseArrays arrays_of(std::span<const Lease> leases) {
+  std::vector<Lease> sorted(leases.begin(), leases.end());
+  std::sort(sorted.begin(), sorted.end());
   LeaseArrays arrays;
-  arrays.ids.reserve(leases.size());
-  arrays.claim_nos.reserve(leases.size());
-  for (const Lease& lease : leases) {
+  arrays.ids.reserve(sorted.size());
+  arrays.claim_nos.reserve(sorted.size());
+  for (const Lease& lease : sorted) {
     PILLARBOX_ASSERT(lease.claim_no > 0);
     arrays.ids.push_back(to_int(lease.id));
     arrays.claim_nos.push_back(lease.claim_no);
@@ -124,7 +127,8 @@ void PostgresqlStore::take_unkeyed(const Result& result, const ClaimRequest& req
   out.more = out.more || full;
   for (int row = 0; row < rows; ++row) out.messages.push_back(read_message(result, row));
   if (rows == 0) return;
-  const auto reached = static_cast<DbTime>(to_int(out.messages.back().available_at) - kLowWaterLagUs);
+  const auto reached =
+      static_cast<DbTime>(to_int(out.messages.back().available_at) - kLowWaterLagUs);
   // A sweep that was cut off goes on from where it came, even if that is behind the mark.
   if (request.sweep ? full || !low_water_ || reached > *low_water_
                     : !low_water_ || reached > *low_water_) {
@@ -227,9 +231,8 @@ std::vector<Lease> PostgresqlStore::renew(std::span<const Lease> leases, Millis 
         .int8_array(arrays.claim_nos)
         .int8(extension.count());
     std::vector<Call> calls;
-    calls.push_back({"settings", {}});
     calls.push_back(std::move(call));
-    return missing(leases, session_.transaction("renew", std::move(calls))[1]);
+    return missing(leases, session_.transaction("renew", std::move(calls)).front());
   });
 }
 
@@ -238,11 +241,24 @@ std::vector<Lease> PostgresqlStore::settle(std::span<const Settlement> settlemen
   std::vector<Lease> leases;
   leases.reserve(settlements.size());
   for (const Settlement& settlement : settlements) leases.push_back(settlement.lease);
-  const LeaseArrays arrays = arrays_of(leases);
   const bool all_dispatched =
       std::all_of(settlements.begin(), settlements.end(),
                   [](const Settlement& s) { return s.kind == SettleKind::dispatched; });
+  if (!all_dispatched) return settle_mixed(leases, settlements);
+  const LeaseArrays arrays = arrays_of(leases);
+  return repeat_on_conflict([&] {
+    Call call{keep_dispatched_ ? "settle_dispatched" : "settle_leave", {}};
+    call.parameters.text(claimed_by_).int8_array(arrays.ids).int8_array(arrays.claim_nos);
+    std::vector<Call> calls;
+    calls.push_back(std::move(call));
+    return missing(leases, session_.transaction("settle", std::move(calls)).front());
+  });
+}
 
+std::vector<Lease> PostgresqlStore::settle_mixed(std::span<const Lease> leases,
+                                                 std::span<const Settlement> settlements) {
+  std::vector<std::int64_t> ids;
+  std::vector<std::int64_t> claim_nos;
   std::vector<std::int16_t> kinds;
   std::vector<std::int64_t> delays;
   std::vector<std::string_view> reasons;
@@ -250,36 +266,35 @@ std::vector<Lease> PostgresqlStore::settle(std::span<const Settlement> settlemen
   std::vector<std::string> codes;
   std::vector<std::string> errors;
   std::vector<std::int64_t> took;
-  if (!all_dispatched) {
-    for (const Settlement& settlement : settlements) {
-      kinds.push_back(static_cast<std::int16_t>(settlement.kind));
-      delays.push_back(settlement.delay.count());
-      reasons.push_back(to_string(settlement.reason));
-      policies.push_back(static_cast<std::int16_t>(settlement.key_policy));
-      // What the mark writes must never be a reason to refuse it.
-      codes.push_back(core::storable_text(settlement.code, kCodeBytes));
-      errors.push_back(core::storable_text(settlement.error, kErrorBytes));
-      took.push_back(settlement.took.count());
-    }
+  for (const Settlement& settlement : settlements) {
+    PILLARBOX_ASSERT(settlement.lease.claim_no > 0);
+    ids.push_back(to_int(settlement.lease.id));
+    claim_nos.push_back(settlement.lease.claim_no);
+    kinds.push_back(static_cast<std::int16_t>(settlement.kind));
+    delays.push_back(settlement.delay.count());
+    reasons.push_back(to_string(settlement.reason));
+    policies.push_back(static_cast<std::int16_t>(settlement.key_policy));
+    // What the mark writes must never be a reason to refuse it.
+    codes.push_back(core::storable_text(settlement.code, kCodeBytes));
+    errors.push_back(core::storable_text(settlement.error, kErrorBytes));
+    took.push_back(settlement.took.count());
   }
   return repeat_on_conflict([&] {
-    Call call{all_dispatched ? (keep_dispatched_ ? "settle_dispatched" : "settle_leave") : "settle",
-              {}};
-    call.parameters.text(claimed_by_).int8_array(arrays.ids).int8_array(arrays.claim_nos);
-    if (!all_dispatched) {
-      call.parameters.int2_array(kinds)
-          .int8_array(delays)
-          .text_array(reasons)
-          .int2_array(policies)
-          .text_array(codes)
-          .text_array(errors)
-          .int8_array(took)
-          .boolean(keep_dispatched_);
-    }
+    Call call{"settle", {}};
+    call.parameters.text(claimed_by_)
+        .int8_array(ids)
+        .int8_array(claim_nos)
+        .int2_array(kinds)
+        .int8_array(delays)
+        .text_array(reasons)
+        .int2_array(policies)
+        .text_array(codes)
+        .text_array(errors)
+        .int8_array(took)
+        .boolean(keep_dispatched_);
     std::vector<Call> calls;
-    calls.push_back({"settings", {}});
     calls.push_back(std::move(call));
-    return missing(leases, session_.transaction("settle", std::move(calls))[1]);
+    return missing(leases, session_.transaction("settle", std::move(calls)).front());
   });
 }
 

@@ -19,6 +19,9 @@ class PostgresqlStore final : public Store {
   [[nodiscard]] std::vector<Lease> settle(std::span<const Settlement> settlements) override;
 
  private:
+  [[nodiscard]] std::vector<Lease> settle_mixed(std::span<const Lease> leases,
+                                                std::span<const Settlement> settlements);
+
   struct Shares {
     std::size_t keyed = 0;
     std::size_t unkeyed = 0;

@@ -71,7 +71,7 @@ bool PostgresqlWakeSource::wait(Instant until, std::stop_token stop) {
     const int ready = ::poll(&entry, 1, static_cast<int>(std::min(left, kStopLatency).count()) + 1);
     if (ready > 0 && PQconsumeInput(session_.raw()) == 0) {
       session_.disconnect();
-      throw Error(ErrorKind::unreachable, "PBX-4004",
+      throw Error(ErrorKind::unreachable, "PBX-4001",
                   "PostgreSQL, wake-up: the connection was lost; polling goes on",
                   {false, true, "08006"});
     }
