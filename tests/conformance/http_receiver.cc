@@ -59,7 +59,8 @@ int port_of(int fd) {
 std::string written(const HttpReceiver::Answer& answer) {
   if (answer.what == HttpReceiver::Answer::What::raw) return answer.body;
   std::string out = "HTTP/1.1 " + std::to_string(answer.status) + " Status\r\n";
-  for (const auto& [name, value] : answer.headers) out += name + ": " + value + "\r\n";
+  for (const auto& [name, value] : answer.headers)
+    out.append(name).append(": ").append(value).append("\r\n");
   const bool has_body = answer.status >= 200 && answer.status != 204 && answer.status != 304;
   if (has_body) out += "Content-Length: " + std::to_string(answer.body.size()) + "\r\n";
   out += "\r\n";

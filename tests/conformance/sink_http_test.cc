@@ -22,8 +22,8 @@ using Request = HttpReceiver::Request;
 using K = OutcomeKind;
 
 constexpr auto kLong = std::chrono::minutes(2);  // never reached, unless something hangs
-const std::string kKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-const std::string kOldKey = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+const std::string new_key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const std::string old_key = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
 class TestSecret final : public Secret {
  public:
@@ -55,13 +55,14 @@ ClaimedMessage message(int n, std::string payload = "{}") {
 
 std::vector<ClaimedMessage> messages(int count) {
   std::vector<ClaimedMessage> out;
+  out.reserve(static_cast<std::size_t>(count));
   for (int n = 0; n < count; ++n) out.push_back(message(n));
   return out;
 }
 
 class HttpSinkTest : public ::testing::Test {
  protected:
-  SinkSettings settings(std::map<std::string, std::string> more = {}) const {
+  SinkSettings settings(const std::map<std::string, std::string>& more = {}) const {
     SinkSettings out{.name = "partner", .outbox = "shop", .url = receiver_.url()};
     out.sink = {{"allow_private_addresses", "true"}};
     for (const auto& [key, value] : more) out.sink[key] = value;
@@ -80,8 +81,8 @@ class HttpSinkTest : public ::testing::Test {
     const auto sink = make(with);
     return deliver(*sink, {std::move(m)}).front();
   }
-  Outcome answered(Answer answer) {
-    receiver_.respond([=](const Request&) { return answer; });
+  Outcome answered(const Answer& answer) {
+    receiver_.respond([answer](const Request&) { return answer; });
     return deliver_one(settings());
   }
 
@@ -428,7 +429,7 @@ TEST_F(HttpSinkTest, SignsTheRawBytesOnTheFirstAttemptAndOnTheFifth) {
   std::string all_bytes;
   for (int c = 0; c < 256; ++c) all_bytes += static_cast<char>(c);
   SinkSettings with = settings({{"sign", "standard-webhooks"}});
-  with.secrets = {std::make_shared<TestSecret>(kKey)};
+  with.secrets = {std::make_shared<TestSecret>(new_key)};
   const auto sink = make(with);
   for (const std::string& payload :
        {std::string("{ \"a\" : 1e400 ,\"a\":9007199254740993}"), std::string("\"\xE2\x82\xAC\""),
@@ -441,24 +442,24 @@ TEST_F(HttpSinkTest, SignsTheRawBytesOnTheFirstAttemptAndOnTheFifth) {
       EXPECT_EQ(request.body, payload);
       EXPECT_EQ(request.header("webhook-id"), m.message_id.to_string());
       EXPECT_EQ(request.header("pillarbox-attempt"), std::to_string(attempt));
-      EXPECT_EQ(verdict(request, kKey), webhook::Verdict::valid);
-      EXPECT_EQ(verdict(request, kOldKey), webhook::Verdict::bad_signature);
+      EXPECT_EQ(verdict(request, new_key), webhook::Verdict::valid);
+      EXPECT_EQ(verdict(request, old_key), webhook::Verdict::bad_signature);
     }
   }
 }
 
 // New and old key while rotating; then the old one goes, without a restart.
 TEST_F(HttpSinkTest, SignsWithAllKeysWhileRotatingAndTakesUpNewOnes) {
-  const auto first = std::make_shared<TestSecret>(kKey);
+  const auto first = std::make_shared<TestSecret>(new_key);
   SinkSettings with = settings({{"sign", "standard-webhooks"}});
-  with.secrets = {first, std::make_shared<TestSecret>(kOldKey)};
+  with.secrets = {first, std::make_shared<TestSecret>(old_key)};
   const auto sink = make(with);
   deliver(*sink, messages(1));
-  EXPECT_EQ(verdict(receiver_.requests().back(), kKey), webhook::Verdict::valid);
-  EXPECT_EQ(verdict(receiver_.requests().back(), kOldKey), webhook::Verdict::valid);
-  first->set(kOldKey);
+  EXPECT_EQ(verdict(receiver_.requests().back(), new_key), webhook::Verdict::valid);
+  EXPECT_EQ(verdict(receiver_.requests().back(), old_key), webhook::Verdict::valid);
+  first->set(old_key);
   deliver(*sink, messages(1));
-  EXPECT_EQ(verdict(receiver_.requests().back(), kKey), webhook::Verdict::bad_signature);
+  EXPECT_EQ(verdict(receiver_.requests().back(), new_key), webhook::Verdict::bad_signature);
   first->set("whsec_not*base64");
   const Outcome outcome = deliver(*sink, messages(1))[0];
   EXPECT_EQ(outcome.code, "secret_unreadable");

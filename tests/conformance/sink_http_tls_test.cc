@@ -120,7 +120,7 @@ class TlsReceiver {
 };
 
 class HttpSinkTls : public ::testing::Test {
- protected:
+ public:
   HttpSinkTls() {
     std::string pattern =
         (std::filesystem::temp_directory_path() / "pillarbox-tls-XXXXXX").string();
@@ -129,6 +129,7 @@ class HttpSinkTls : public ::testing::Test {
   }
   ~HttpSinkTls() override { std::filesystem::remove_all(folder_); }
 
+ protected:
   static SinkSettings settings(const TlsReceiver& receiver, const std::string& ca_file) {
     SinkSettings out{.name = "partner", .outbox = "shop", .url = receiver.url()};
     out.sink = {{"allow_private_addresses", "true"}};

@@ -35,6 +35,7 @@ ClaimedMessage message(int n, std::string payload, std::string content_type = "a
 
 std::vector<ClaimedMessage> messages(int first, int count) {
   std::vector<ClaimedMessage> out;
+  out.reserve(static_cast<std::size_t>(count));
   for (int n = first; n < first + count; ++n) {
     out.push_back(message(n, "{\"n\":" + std::to_string(n) + "}"));
   }
@@ -130,10 +131,10 @@ TEST_P(SinkPayload, ArrivesByteForByte) {
   std::string all_bytes;
   for (int c = 0; c < 256; ++c) all_bytes += static_cast<char>(c);
   std::string big = "[\"";
-  while (big.size() < 1024 * 1024) big += "0123456789abcdef";
+  while (big.size() < std::size_t{1024} * 1024) big += "0123456789abcdef";
   big += "\"]";
   std::string big_bytes;
-  while (big_bytes.size() < 1024 * 1024) big_bytes += all_bytes;
+  while (big_bytes.size() < std::size_t{1024} * 1024) big_bytes += all_bytes;
   const std::vector<std::pair<std::string, std::string>> payloads = {
       {"null", "application/json"},
       {"{ \"a\" :\t1 ,\"b\":[ ] }", "application/json"},
@@ -334,6 +335,7 @@ TEST_P(SinkHandles, ManyAtOnceDeliverEverythingOnce) {
   std::vector<std::vector<Outcome>> outcomes(kHandles);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(kHandles);
     for (int h = 0; h < kHandles; ++h) {
       threads.emplace_back([&, h] {
         const auto sink = fixture_->connect();

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kSchemes[] = {"file", "stdout"};
 constexpr std::string_view kStdout = "stdout:";
-constexpr std::size_t kLinesBytesKept = 1024 * 1024;  // between batches
+constexpr std::size_t kLinesBytesKept = std::size_t{1024} * 1024;  // between batches
 
 class FileSink final : public Sink {
  public:

@@ -25,13 +25,14 @@ namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
 class LineFileTest : public testing::Test {
- protected:
+ public:
   LineFileTest() {
     std::string pattern = (fs::temp_directory_path() / "pillarbox-file-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
   }
   ~LineFileTest() override { fs::remove_all(folder_); }
 
+ protected:
   std::string path(const char* name = "out.jsonl") const { return (folder_ / name).string(); }
   static Instant soon() { return steady_clock::now() + std::chrono::seconds(60); }
   static std::string read(const std::string& path) {
@@ -191,6 +192,7 @@ TEST_F(LineFileTest, ManyThreadsAndDyingProcessesKeepEveryAcknowledgedLineWhole)
   constexpr int kThreads = 4;
   constexpr int kLines = 100;
   std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([this, t] {
       LineFile file(path());

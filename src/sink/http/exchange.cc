@@ -14,8 +14,8 @@
 namespace pillarbox::http {
 namespace {
 
-constexpr std::size_t kBodyBytesKept = 2 * 1024;
-constexpr std::size_t kBodyBytesRead = 64 * 1024;
+constexpr std::size_t kBodyBytesKept = std::size_t{2} * 1024;
+constexpr std::size_t kBodyBytesRead = std::size_t{64} * 1024;
 constexpr std::size_t kHeaderValueBytes = 128;
 
 std::string_view trimmed(std::string_view text) {

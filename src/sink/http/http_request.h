@@ -16,7 +16,7 @@ namespace pillarbox::http {
 // What is sent for one message, or for several in one CloudEvents batch. Used again and again: its
 // memory stays.
 struct HttpRequest {
-  static constexpr std::size_t kWrittenBytesKept = 256 * 1024;  // between requests
+  static constexpr std::size_t kWrittenBytesKept = std::size_t{256} * 1024;  // between requests
 
   HeaderLines headers;
   std::string_view body;  // into the message's payload, or into `written`

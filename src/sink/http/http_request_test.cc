@@ -181,7 +181,7 @@ TEST(HttpRequest, DoesNotLetAMessageWriteTheRequestsOwnHeaders) {
 // Whatever bytes a row holds, what is sent is one well-formed event with clean header lines.
 TEST(HttpRequest, StaysWellFormedForAnyBytesInAnyField) {
   std::mt19937 random(20261201);
-  const std::string_view alphabet("\"\\{}[],:\r\n\t\0 %a1\xC3\xA9\xFF\xED\xA0\x80", 23);
+  const std::string_view alphabet("\"\\{}[],:\r\n\t\0 %a1\xC3\xA9\xFF\xED\xA0\x80", 22);
   const auto text = [&] {
     std::string out(random() % 24, ' ');
     for (char& c : out) {
