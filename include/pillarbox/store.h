@@ -36,7 +36,7 @@ struct ClaimRequest {
 
 struct ClaimResult {
   std::vector<ClaimedMessage> messages;  // near-FIFO; at most one for each ordering_key
-  bool more = false;                     // a limit ended the claim: ask again
+  bool more = false;                     // a limit ended the claim, or may have: ask again
 };
 
 enum class SettleKind { dispatched, retry, dead, release };
@@ -55,7 +55,8 @@ enum class KeyPolicy { hold, skip, park };  // what a dead message does to its o
 //   `key_policy` says:
 //               hold: its later messages wait until the dead one is replayed or discarded; skip:
 //               they go on; park: those that wait now die with it, as `parked`, in order, and later
-//               ones wait as with hold
+//               ones wait as with hold. A dead letter holds back what comes after it in its key,
+//               never what came before: a parked key can be replayed from its first on.
 //   release     back to pending, due `delay` from now; the attempt is given back
 struct Settlement {
   Lease lease;
@@ -83,13 +84,14 @@ class Store {
   // that earlier attempt enters its history as "lease_lost".
   [[nodiscard]] virtual ClaimResult claim(const ClaimRequest& request) = 0;
 
-  // Sets the leases that are still ours to `extension` from now; returns the others.
+  // Sets the leases that are still ours to `extension` from now; returns the others. A lease that
+  // ran out is still ours while nobody else took the message, and nothing else of its key runs.
   [[nodiscard]] virtual std::vector<Lease> renew(std::span<const Lease> leases,
                                                  Millis extension) = 0;
 
-  // Ends leases as told, all in one transaction. Leaves alone, and returns, those that are no
-  // longer ours. Repeating the same call after a lost answer changes nothing (and returns them all,
-  // or those it had not ended).
+  // Ends leases as told, all in one transaction, also leases that ran out and nobody took over.
+  // Leaves alone, and returns, those that are no longer ours. Repeating the same call after a lost
+  // answer changes nothing (and returns them all, or those it had not ended).
   [[nodiscard]] virtual std::vector<Lease> settle(std::span<const Settlement> settlements) = 0;
 };
 
@@ -187,7 +189,8 @@ struct MessageDetail {
   DbTime now{};
 };
 
-// Conditions are joined by "and"; the values of one condition by "or". Built from the filter text
+// Conditions are joined by "and"; the values of one condition by "or". Statuses and views are
+// values of one condition ("status:dead,retrying"). Built from the filter text
 // (src/core/filter.h).
 struct Filter {
   std::vector<RowId> ids = {};
@@ -304,8 +307,11 @@ class StoreAdmin {
 
   [[nodiscard]] virtual Overview overview() = 0;
   [[nodiscard]] virtual MessageList list(const Filter& filter, const Page& page) = 0;
+  // Of a discarded message: the view "discarded", and its tombstone among the dead letters.
   [[nodiscard]] virtual std::optional<MessageDetail> show(RowId id, bool with_payload) = 0;
   [[nodiscard]] virtual std::optional<RowId> find(MessageId message_id) = 0;
+  // Newest first, without tombstones (see show()). Of the filter: ids, message_ids, types, keys,
+  // reasons and error_contains.
   [[nodiscard]] virtual std::vector<DeadLetter> dead_letters(const Filter& filter,
                                                              const Page& page) = 0;
   [[nodiscard]] virtual std::vector<DeadGroup>
@@ -317,7 +323,7 @@ class StoreAdmin {
   // dead -> pending: attempts 0, life + 1, due now, the key held by it let go.
   [[nodiscard]] virtual ActResult replay(std::span<const ActTarget> targets, std::string_view who,
                                          std::string_view why) = 0;
-  // dead or pending -> gone, with a tombstone; the key held by it let go.
+  // dead or pending -> gone, with a tombstone; the key held by it let go, its message_id forgotten.
   [[nodiscard]] virtual ActResult discard(std::span<const ActTarget> targets, std::string_view who,
                                           std::string_view why) = 0;
   // claimed -> pending, due now: takes the lease from a holder that is gone. The attempt stays
