@@ -2,7 +2,6 @@
 #include "store/memory/acts.h"
 
 #include "core/type_pattern.h"
-#include "pillarbox/error.h"
 
 namespace pillarbox::memory {
 namespace {
@@ -102,24 +101,16 @@ ActResult release(Tables& tables, const Act& act, DbTime now) {
   });
 }
 
-void check_scope(std::string_view scope) {
-  constexpr std::string_view kType = "type:";
-  if (scope == "all") return;
-  if (scope.starts_with(kType) && core::is_type_pattern(scope.substr(kType.size()))) return;
-  throw Error(ErrorKind::invalid_input, "PBX-4020",
-              "'" + std::string(scope) +
-                  "' is no scope of a brake; write all, type:email.welcome.v1 or type:email.*");
-}
-
 std::int64_t brake(Tables& tables, std::string_view scope, std::string_view who,
                    std::string_view why, DbTime now) {
-  check_scope(scope);
+  core::check_brake_scope(scope);
   tables.brakes[std::string(scope)] = {std::string(scope), std::string(why), std::string(who), now};
   tables.audit.push_back({now, std::string(who), "pause", std::string(scope), std::string(why)});
   return claimed_in_scope(tables, scope, now);
 }
 
 bool unbrake(Tables& tables, std::string_view scope, std::string_view who, DbTime now) {
+  core::check_brake_scope(scope);
   if (tables.brakes.erase(std::string(scope)) == 0) return false;
   tables.audit.push_back({now, std::string(who), "resume", std::string(scope), ""});
   return true;

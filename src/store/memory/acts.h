@@ -21,8 +21,6 @@ struct Act {
 [[nodiscard]] ActResult discard(Tables& tables, const Act& act, DbTime now);
 [[nodiscard]] ActResult release(Tables& tables, const Act& act, DbTime now);
 
-// Throws Error(invalid_input, PBX-4020) for what is no scope.
-void check_scope(std::string_view scope);
 [[nodiscard]] std::int64_t brake(Tables& tables, std::string_view scope, std::string_view who,
                                  std::string_view why, DbTime now);
 [[nodiscard]] bool unbrake(Tables& tables, std::string_view scope, std::string_view who,

@@ -2,7 +2,6 @@
 #include "store/memory/look.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "core/error_group.h"
 #include "core/type_pattern.h"
@@ -12,7 +11,6 @@ namespace pillarbox::memory {
 namespace {
 
 constexpr std::size_t kPageMax = 500;
-constexpr std::size_t kGroupsMax = 200;
 constexpr std::size_t kGroupedLettersMax = 10'000;
 constexpr std::size_t kTypesMax = 50;
 
@@ -58,6 +56,15 @@ bool attempts_match(const Filter& filter, std::int32_t attempts) {
          (!filter.attempts_max || attempts <= *filter.attempts_max);
 }
 
+// A view and a status are alternatives of one condition: status:dead,retrying.
+bool status_matches(const Filter& filter, Status status, const std::string& view) {
+  if (filter.statuses.empty() && filter.views.empty()) return true;
+  const auto holds = [](const auto& wanted, const auto& value) {
+    return std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+  };
+  return holds(filter.statuses, status) || holds(filter.views, view);
+}
+
 bool matches(const Tables& tables, const Filter& filter, const Row& row, DbTime now) {
   const auto letter = tables.dead_letters().find({row.id, row.life});
   const std::optional<DeadReason> reason =
@@ -67,8 +74,7 @@ bool matches(const Tables& tables, const Filter& filter, const Row& row, DbTime 
         return std::find(row.headers.begin(), row.headers.end(), header) != row.headers.end();
       });
   return any_of_or_empty(filter.ids, RowId{row.id}) &&
-         any_of_or_empty(filter.message_ids, row.message_id) &&
-         any_of_or_empty(filter.statuses, row.status) && types_match(filter, row.job_type) &&
+         any_of_or_empty(filter.message_ids, row.message_id) && types_match(filter, row.job_type) &&
          any_of_or_empty(filter.ordering_keys, row.ordering_key) &&
          any_of_or_empty(filter.correlation_ids, row.correlation_id) &&
          reasons_match(filter, reason) && attempts_match(filter, row.attempts) &&
@@ -78,7 +84,7 @@ bool matches(const Tables& tables, const Filter& filter, const Row& row, DbTime 
          (!filter.age_max || row.occurred_at > earlier(now, *filter.age_max)) &&
          (filter.error_contains.empty() ||
           row.last_error.find(filter.error_contains) != std::string::npos) &&
-         headers_match && any_of_or_empty(filter.views, view_of(tables, row, now));
+         headers_match && status_matches(filter, row.status, view_of(tables, row, now));
 }
 
 MessageRow to_message_row(const Tables& tables, const Row& row, DbTime now) {
@@ -103,6 +109,21 @@ MessageRow to_message_row(const Tables& tables, const Row& row, DbTime now) {
   out.life = row.life;
   out.dispatched_at = row.dispatched_at;
   out.last_error = row.last_error;
+  return out;
+}
+
+// What is left of a message that was discarded.
+MessageRow tombstone_row(const DeadLetter& letter) {
+  MessageRow out;
+  out.id = letter.id;
+  out.message_id = letter.message_id;
+  out.job_type = letter.job_type;
+  out.ordering_key = letter.ordering_key;
+  out.status = Status::dead;
+  out.view = "discarded";
+  out.attempts = letter.attempts;
+  out.life = letter.life;
+  out.last_error = letter.error;
   return out;
 }
 
@@ -178,17 +199,21 @@ MessageList list(const Tables& tables, const Filter& filter, const Page& page, D
 }
 
 std::optional<MessageDetail> show(const Tables& tables, RowId id, bool with_payload, DbTime now) {
-  const Row* row = tables.find(to_int(id));
-  if (row == nullptr) return std::nullopt;
   MessageDetail out;
-  out.row = to_message_row(tables, *row, now);
-  if (with_payload) out.payload = row->payload;
-  const auto attempts = tables.attempts.find(row->id);
-  if (attempts != tables.attempts.end()) out.attempts = attempts->second;
-  for (auto it = tables.dead_letters().lower_bound({row->id, 0});
-       it != tables.dead_letters().end() && it->first.first == row->id; ++it)
-    out.dead_letters.push_back(it->second);
   out.now = now;
+  for (auto it = tables.dead_letters().lower_bound({to_int(id), 0});
+       it != tables.dead_letters().end() && it->first.first == to_int(id); ++it)
+    out.dead_letters.push_back(it->second);
+  if (const Row* row = tables.find(to_int(id)); row != nullptr) {
+    out.row = to_message_row(tables, *row, now);
+    if (with_payload) out.payload = row->payload;
+  } else if (!out.dead_letters.empty()) {
+    out.row = tombstone_row(out.dead_letters.back());
+  } else {
+    return std::nullopt;
+  }
+  const auto attempts = tables.attempts.find(to_int(id));
+  if (attempts != tables.attempts.end()) out.attempts = attempts->second;
   return out;
 }
 
@@ -201,7 +226,7 @@ std::vector<DeadLetter> dead_letters(const Tables& tables, const Filter& filter,
        ++scanned) {
     --it;
     const DeadLetter& letter = it->second;
-    if (any_of_or_empty(filter.ids, letter.id) &&
+    if (!letter.discarded_at && any_of_or_empty(filter.ids, letter.id) &&
         any_of_or_empty(filter.message_ids, letter.message_id) &&
         types_match(filter, letter.job_type) &&
         any_of_or_empty(filter.ordering_keys, letter.ordering_key) &&
@@ -214,29 +239,16 @@ std::vector<DeadLetter> dead_letters(const Tables& tables, const Filter& filter,
 }
 
 std::vector<DeadGroup> dead_groups(const Tables& tables) {
-  std::map<std::tuple<std::string, DeadReason, std::string>, DeadGroup> groups;
+  core::DeadGrouping grouping;
   std::size_t seen = 0;
   for (auto it = tables.dead_letters().rbegin();
        it != tables.dead_letters().rend() && seen < kGroupedLettersMax; ++it) {
     const DeadLetter& letter = it->second;
     if (letter.discarded_at) continue;
     ++seen;
-    std::string error = core::normalise_error(letter.error);
-    DeadGroup& group = groups[{letter.job_type, letter.reason, error}];
-    if (group.count == 0) {
-      group = {letter.job_type, letter.reason,  std::move(error), 0,
-               letter.dead_at,  letter.dead_at, letter.id};
-    }
-    ++group.count;
-    group.first_at = std::min(group.first_at, letter.dead_at);
-    group.last_at = std::max(group.last_at, letter.dead_at);
+    grouping.add(letter.id, letter.job_type, letter.reason, letter.error, letter.dead_at);
   }
-  std::vector<DeadGroup> out;
-  for (auto& [key, group] : groups) out.push_back(std::move(group));
-  std::stable_sort(out.begin(), out.end(),
-                   [](const auto& a, const auto& b) { return a.count > b.count; });
-  if (out.size() > kGroupsMax) out.resize(kGroupsMax);
-  return out;
+  return grouping.take();
 }
 
 }  // namespace pillarbox::memory

@@ -120,7 +120,6 @@ std::int64_t MemoryAdmin::brake(std::string_view scope, std::string_view who,
 
 std::int64_t MemoryAdmin::claimed_in_scope(std::string_view scope) {
   return outbox_->transact([&](const Tables& tables, DbTime now) {
-    check_scope(scope);
     return memory::claimed_in_scope(tables, scope, now);
   });
 }

@@ -8,6 +8,7 @@ namespace pillarbox::memory {
 namespace {
 
 constexpr std::size_t kErrorBytes = 2'000;
+constexpr std::size_t kCodeBytes = 100;
 constexpr std::string_view kParkedError = "an earlier message of its ordering_key died";
 
 // Guarantee 4: id, status, claimed_by and claim_no.
@@ -27,7 +28,7 @@ void remember_attempt(Tables& tables, const Row& row, const Settlement& settleme
   attempt.started_at = earlier(now, settlement.took);
   attempt.ended_at = now;
   attempt.outcome = std::string(to_string(settlement.kind));
-  attempt.code = settlement.code;
+  attempt.code = core::storable_text(settlement.code, kCodeBytes);
   attempt.error = std::string(error);
   attempt.took_ms = settlement.took.count();
   tables.attempts[row.id].push_back(std::move(attempt));
@@ -80,7 +81,7 @@ void park_key(Tables& tables, const std::string& ordering_key, DbTime now) {
 void settle_one(Tables& tables, const Settlement& settlement, bool keep_dispatched, DbTime now) {
   const Id id = to_int(settlement.lease.id);
   const Row& row = *tables.find(id);
-  const std::string_view error = core::utf8_prefix(settlement.error, kErrorBytes);
+  const std::string error = core::storable_text(settlement.error, kErrorBytes);
   switch (settlement.kind) {
     case SettleKind::dispatched:
       if (!keep_dispatched) {
@@ -98,7 +99,7 @@ void settle_one(Tables& tables, const Settlement& settlement, bool keep_dispatch
       tables.change(id, [&](Row& changed) {
         free_row(changed, Status::pending);
         changed.available_at = later(now, settlement.delay);
-        changed.last_error = std::string(error);
+        changed.last_error = error;
       });
       return;
     case SettleKind::release:
@@ -107,7 +108,7 @@ void settle_one(Tables& tables, const Settlement& settlement, bool keep_dispatch
         free_row(changed, Status::pending);
         changed.available_at = later(now, settlement.delay);
         changed.attempts = std::max(changed.attempts - 1, 0);
-        if (!error.empty()) changed.last_error = std::string(error);
+        if (!error.empty()) changed.last_error = error;
       });
       return;
     case SettleKind::dead: {
