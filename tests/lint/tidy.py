@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy on every file of the clang build; a file that passed is read again only when it, a header that it
+"""clang-tidy on every file of the asan build (Clang); a file that passed is read again only when it, a header that it
 includes, .clang-tidy or its command changed. What passed is remembered in build/tidy-passed.
 """
 import concurrent.futures
@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 
-BUILD = pathlib.Path("build/clang")
+BUILD = pathlib.Path("build/asan")
 PASSED = pathlib.Path("build/tidy-passed")
 
 
@@ -50,7 +50,7 @@ def check(entry: dict, tidy_settings: bytes) -> tuple[str, str]:
 def main() -> int:
     database = BUILD / "compile_commands.json"
     if not database.exists():
-        subprocess.run(["cmake", "--preset", "clang"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["cmake", "--preset", "asan"], check=True, stdout=subprocess.DEVNULL)
     PASSED.mkdir(parents=True, exist_ok=True)
     tidy_settings = pathlib.Path(".clang-tidy").read_bytes()
     entries = [entry for entry in json.loads(database.read_text())
