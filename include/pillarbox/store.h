@@ -319,6 +319,8 @@ class StoreAdmin {
 
   // Enqueues in a transaction of its own; the same id for a repeated message_id.
   virtual MessageId enqueue(const NewMessage& message) = 0;
+  // The same for many in one transaction: all or none. Ids in the order given.
+  virtual std::vector<MessageId> enqueue_all(std::span<const NewMessage> messages) = 0;
 
   // dead -> pending: attempts 0, life + 1, due now, the key held by it let go.
   [[nodiscard]] virtual ActResult replay(std::span<const ActTarget> targets, std::string_view who,

@@ -83,6 +83,16 @@ MessageId MemoryAdmin::enqueue(const NewMessage& message) {
   return Producer(outbox_).enqueue(message);
 }
 
+std::vector<MessageId> MemoryAdmin::enqueue_all(std::span<const NewMessage> messages) {
+  Producer producer(outbox_);  // rolls back when it goes
+  producer.begin();
+  std::vector<MessageId> ids;
+  ids.reserve(messages.size());
+  for (const NewMessage& message : messages) ids.push_back(producer.enqueue(message));
+  producer.commit();
+  return ids;
+}
+
 ActResult MemoryAdmin::replay(std::span<const ActTarget> targets, std::string_view who,
                               std::string_view why) {
   return outbox_->transact_and_wake([&](Tables& tables, DbTime now) {

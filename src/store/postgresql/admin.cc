@@ -260,6 +260,13 @@ MessageId PostgresqlAdmin::enqueue(const NewMessage& message) {
   return ask("enqueue", text.parameters()).uuid(0, 0);
 }
 
+std::vector<MessageId> PostgresqlAdmin::enqueue_all(std::span<const NewMessage> messages) {
+  if (messages.empty()) return {};
+  for (const NewMessage& message : messages) validate(message);
+  const EnqueueManyText text(messages);
+  return ids_of(ask("enqueue_many", text.parameters()));
+}
+
 ActResult PostgresqlAdmin::act(std::string_view statement, std::span<const ActTarget> targets,
                                std::string_view who, std::string_view why) {
   if (targets.empty()) return {};

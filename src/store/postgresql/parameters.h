@@ -30,8 +30,17 @@ inline constexpr unsigned kTimestamptz = 1184;
 
 // Parameters of one statement in PostgreSQL's binary format. Views given to text() and bytes() must
 // live until it was sent.
+//
+// Not copyable: values_ points into owned_, whose elements keep their addresses when moved and not
+// when copied.
 class Parameters {
  public:
+  Parameters() = default;
+  Parameters(const Parameters&) = delete;
+  Parameters& operator=(const Parameters&) = delete;
+  Parameters(Parameters&&) = default;
+  Parameters& operator=(Parameters&&) = default;
+
   Parameters& null(unsigned type);
   Parameters& boolean(bool value);
   Parameters& int4(std::int32_t value);

@@ -70,42 +70,41 @@ MessageId enqueue(pg_conn* connection, const NewMessage& message, std::string_vi
   return run(connection, "enqueue", text.parameters(), schema).uuid(0, 0);
 }
 
-std::vector<MessageId> enqueue(pg_conn* connection, std::span<const NewMessage> messages,
-                               std::string_view schema) {
-  if (messages.empty()) return {};
-  std::vector<std::string_view> types;
-  std::vector<std::string_view> payloads;
-  std::vector<std::string_view> content_types;
-  std::vector<std::string> headers;
-  std::vector<MessageId> ids;
-  std::vector<std::string_view> correlation_ids;
-  std::vector<std::string_view> keys;
-  std::vector<std::int64_t> delays;
-  std::vector<std::optional<std::int64_t>> expiries;
+EnqueueManyText::EnqueueManyText(std::span<const NewMessage> messages) {
   for (const NewMessage& message : messages) {
-    validate(message);
-    types.emplace_back(message.job_type);
-    payloads.emplace_back(message.payload);
-    content_types.emplace_back(message.content_type);
-    headers.push_back(json::write_headers(message.headers));
-    ids.push_back(message.message_id ? *message.message_id : MessageId::make());
-    correlation_ids.emplace_back(message.correlation_id);
-    keys.emplace_back(message.ordering_key);
-    delays.push_back(message.delay.count());
-    expiries.push_back(message.expires_in ? std::optional(message.expires_in->count())
-                                          : std::nullopt);
+    types_.emplace_back(message.job_type);
+    payloads_.emplace_back(message.payload);
+    content_types_.emplace_back(message.content_type);
+    headers_.push_back(json::write_headers(message.headers));
+    ids_.push_back(message.message_id ? *message.message_id : MessageId::make());
+    correlation_ids_.emplace_back(message.correlation_id);
+    keys_.emplace_back(message.ordering_key);
+    delays_.push_back(message.delay.count());
+    expiries_.push_back(message.expires_in ? std::optional(message.expires_in->count())
+                                           : std::nullopt);
   }
+}
+
+Parameters EnqueueManyText::parameters() const {
   Parameters p;
-  p.text_array(types)
-      .bytes_array(payloads)
-      .text_array(content_types)
-      .text_array(headers)
-      .uuid_array(ids);
-  p.text_array(correlation_ids).text_array(keys).int8_array(delays).nullable_int8_array(expiries);
-  const Result result = run(connection, "enqueue_many", p, schema);
+  p.text_array(types_).bytes_array(payloads_).text_array(content_types_).text_array(headers_);
+  p.uuid_array(ids_).text_array(correlation_ids_).text_array(keys_).int8_array(delays_);
+  p.nullable_int8_array(expiries_);
+  return p;
+}
+
+std::vector<MessageId> ids_of(const Result& result) {
   std::vector<MessageId> out;
   for (int row = 0; row < result.rows(); ++row) out.push_back(result.uuid(row, 0));
   return out;
+}
+
+std::vector<MessageId> enqueue(pg_conn* connection, std::span<const NewMessage> messages,
+                               std::string_view schema) {
+  if (messages.empty()) return {};
+  for (const NewMessage& message : messages) validate(message);
+  const EnqueueManyText text(messages);
+  return ids_of(run(connection, "enqueue_many", text.parameters(), schema));
 }
 
 bool once(pg_conn* connection, std::string_view consumer, MessageId message_id,
