@@ -31,7 +31,8 @@ std::optional<MessageId> MessageId::parse(std::string_view text) noexcept {
     const int value = hex_value(text[i]);
     if (value < 0) return std::nullopt;
     auto& byte = bytes[nibble / 2];
-    byte = static_cast<std::uint8_t>((byte << 4U) | static_cast<unsigned>(value));
+    byte = static_cast<std::uint8_t>((static_cast<unsigned>(byte) << 4U) |
+                                     static_cast<unsigned>(value));
     ++nibble;
   }
   return MessageId(bytes);
