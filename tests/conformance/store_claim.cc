@@ -99,6 +99,21 @@ TEST_P(StoreClaim, IsBoundedByBytesForKeyedMessagesToo) {
   EXPECT_EQ(claim_all({.bytes_max = 3'500}).size(), 7U);
 }
 
+// Pitfall: the budget counted for each kind of message by itself, and by how the last one fits.
+TEST_P(StoreClaim, StaysNearItsBytesWithBothKindsTogether) {
+  for (int i = 0; i < 10; ++i) {
+    NewMessage big = message("order.shipped.v1", i % 2 == 0 ? "" : "key-" + std::to_string(i));
+    big.content_type = "text/plain";
+    big.payload = std::string(1'000, 'x');
+    enqueue(big);
+  }
+  std::size_t bytes = 0;
+  for (const ClaimedMessage& got : store().claim({.bytes_max = 3'500}).messages)
+    bytes += got.payload.size();
+  EXPECT_LE(bytes, 7'000U);
+  EXPECT_GE(bytes, 1'000U);
+}
+
 // A message larger than the budget must not wait for ever.
 TEST_P(StoreClaim, AlwaysTakesOneMessageHoweverLarge) {
   NewMessage big = message();

@@ -212,6 +212,33 @@ TEST_P(StoreKeys, AreReplayedOneByOneFromTheFirst) {
   EXPECT_EQ(claim_one().message_id, second);
 }
 
+// Or all at once: they come in their order, whatever the order of the list.
+TEST_P(StoreKeys, KeepTheirOrderWhenAllAreReplayed) {
+  std::vector<ActTarget> targets;
+  for (const char* payload : {"1", "2", "3"}) enqueue(keyed(payload));
+  EXPECT_TRUE(settle(dead(claim_one().lease, KeyPolicy::park)));
+  for (const DeadLetter& letter : admin().dead_letters({}, {}))
+    targets.push_back(target(letter.id));
+  EXPECT_EQ(admin().replay(targets, "ada", "").done, 3);
+  for (const char* payload : {"1", "2", "3"}) {
+    const ClaimedMessage next = claim_one();
+    EXPECT_EQ(next.payload, payload);
+    EXPECT_TRUE(settle(dispatched(next.lease)));
+  }
+}
+
+// One of a parked key is given up: the others keep their order, and still wait for an operator.
+TEST_P(StoreKeys, KeepWaitingWhenOneOfAParkedKeyIsDiscarded) {
+  const MessageId first = enqueue(keyed("1"));
+  const MessageId second = enqueue(keyed("2"));
+  EXPECT_TRUE(settle(dead(claim_one().lease, KeyPolicy::park)));
+  enqueue(keyed("3"));
+  EXPECT_EQ(discard(id_of(first)).done, 1);
+  EXPECT_TRUE(claim_all().empty());
+  EXPECT_EQ(discard(id_of(second)).done, 1);
+  EXPECT_EQ(claim_one().payload, "3");
+}
+
 // After skip, a later message is in flight when the dead one is replayed: never two at once.
 TEST_P(StoreKeys, DoNotRunTwoAtOnceAfterAReplay) {
   enqueue(keyed("1"));

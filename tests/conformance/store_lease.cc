@@ -144,6 +144,19 @@ TEST_P(StoreLease, IsTakenUpAgainByALateRenewWhenNobodyElseTookIt) {
   EXPECT_TRUE(claim_all().empty());
 }
 
+// After skip and replay the first message of a key runs again; the second one's late renewal must
+// not make two of one key run at once.
+TEST_P(StoreLease, IsNotTakenUpAgainWhileAnotherOfItsKeyRuns) {
+  enqueue_many(2, message("order.shipped.v1", "k"));
+  const ClaimedMessage first = claim_one();
+  EXPECT_TRUE(settle(dead(first.lease, KeyPolicy::skip)));
+  const ClaimedMessage second = claim_one();
+  lose_lease(second.lease.id);
+  EXPECT_EQ(replay(first.lease.id).done, 1);
+  EXPECT_EQ(claim_one().message_id, first.message_id);
+  EXPECT_EQ(store().renew(std::span(&second.lease, 1), kLease), std::vector{second.lease});
+}
+
 TEST_P(StoreLease, TellsEachLostLeaseAmongMany) {
   enqueue_many(6);
   const auto got = claim_all();

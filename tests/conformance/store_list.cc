@@ -224,6 +224,17 @@ TEST_P(StoreOverview, CountsEachKind) {
   EXPECT_TRUE(o.last_dispatched_at);
 }
 
+// A relay died: what it held is not "claimed" to somebody who asks what goes on.
+TEST_P(StoreOverview, CountsOnlyLiveLeasesAsClaimed) {
+  const ClaimedMessage got = claimed();
+  EXPECT_EQ(admin().overview().claimed, 1);
+  lose_lease(got.lease.id);
+  const Overview o = admin().overview();
+  EXPECT_EQ(o.claimed, 0);
+  EXPECT_EQ(o.retrying, 1);
+  EXPECT_TRUE(o.oldest_ready_at);
+}
+
 // Health depends on it: the age of the oldest message that nobody takes grows.
 TEST_P(StoreOverview, ShowsSinceWhenTheOldestWaits) {
   const MessageId old = enqueue(message());

@@ -195,6 +195,18 @@ TEST_P(StoreSettle, ReturnsExactlyThoseThatWereNotOurs) {
   EXPECT_EQ(store().settle(all), (std::vector{got[1].lease, unknown}));
 }
 
+// The message is gone for good, and its former holder wakes up.
+TEST_P(StoreSettle, LeavesADiscardedMessageGone) {
+  const ClaimedMessage stale = claimed();
+  lose_lease(stale.lease.id);
+  EXPECT_TRUE(settle(dead(claim_one().lease)));
+  EXPECT_EQ(discard(stale.lease.id).done, 1);
+  for (const Settlement& late : {dispatched(stale.lease), retry(stale.lease), dead(stale.lease)})
+    EXPECT_FALSE(settle(late)) << to_string(late.kind);
+  EXPECT_EQ(show(stale.lease.id).row.view, "discarded");
+  EXPECT_EQ(count(), 0U);
+}
+
 // What the mark writes is never a reason to refuse it: long, cut at a character's border, odd.
 TEST_P(StoreSettle, CutsALongErrorAtACharactersBorder) {
   const ClaimedMessage got = claimed();
