@@ -65,12 +65,12 @@ TEST_P(StoreFairness, VisitsEveryKeyBeforeItComesBack) {
   for (int i = 0; i < 30; ++i) keys.push_back("key-" + std::to_string(i));
   const auto producer = outbox().producer();
   producer->begin();
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < 20; ++round) {
     for (const std::string& key : keys) producer->enqueue(message("order.shipped.v1", key));
   }
   producer->commit();
   std::set<std::string> seen;
-  for (int i = 0; i < 12 && seen.size() < keys.size(); ++i) {
+  for (int i = 0; i < 9 && seen.size() < keys.size(); ++i) {
     std::vector<Settlement> done;
     for (const ClaimedMessage& got : store().claim({.count_max = 10}).messages) {
       seen.insert(got.ordering_key);

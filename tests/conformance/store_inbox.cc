@@ -91,6 +91,7 @@ TEST_P(StoreInbox, SaysYesToOneOfTwoAtOnce) {
     second->commit();
     return is_first;
   });
+  EXPECT_EQ(twin.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
   first->commit();
   EXPECT_FALSE(twin.get());
 }

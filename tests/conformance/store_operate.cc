@@ -78,6 +78,10 @@ TEST_P(StoreOperate, ReleasesAMessageFromItsHolder) {
   ASSERT_EQ(got.size(), 1U);
   const ActTarget one{got[0].lease.id, got[0].lease.claim_no};
   EXPECT_EQ(admin().release(std::span(&one, 1), "ada", "host-a is gone").done, 1);
+  const MessageRow freed = row(one.id);
+  EXPECT_EQ(freed.status, Status::pending);
+  EXPECT_EQ(freed.claimed_by, "");
+  EXPECT_FALSE(freed.locked_until);
   const ClaimedMessage again = claim_one();
   EXPECT_EQ(again.message_id, got[0].message_id);
   EXPECT_EQ(again.attempts, 2) << "the attempt stays counted";

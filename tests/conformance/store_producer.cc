@@ -192,6 +192,7 @@ TEST_P(StoreProducer, WaitsForATwinThatHasNotCommitted) {
       second->commit();
       return id;
     });
+    EXPECT_EQ(twin.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
     if (first_commits) {
       first->commit();
     } else {

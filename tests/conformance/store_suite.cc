@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/store_suite.h"
 
+#include <stdexcept>
+
 namespace pillarbox::testing {
 namespace {
 
@@ -44,8 +46,9 @@ std::vector<ClaimedMessage> StoreSuite::claim_all(Store& by, const ClaimRequest&
 
 ClaimedMessage StoreSuite::claim_one(Store& by) {
   std::vector<ClaimedMessage> all = claim_all(by);
-  EXPECT_EQ(all.size(), 1U) << "one message should be due";
-  return all.empty() ? ClaimedMessage{} : std::move(all.front());
+  if (all.size() != 1)
+    throw std::runtime_error("one message should be due, but it is " + std::to_string(all.size()));
+  return std::move(all.front());
 }
 
 ClaimedMessage StoreSuite::dead_message(const NewMessage& message, KeyPolicy policy) {
@@ -56,14 +59,14 @@ ClaimedMessage StoreSuite::dead_message(const NewMessage& message, KeyPolicy pol
 
 RowId StoreSuite::id_of(MessageId message_id) {
   const auto id = admin().find(message_id);
-  EXPECT_TRUE(id.has_value()) << message_id.to_string() << " is not there";
-  return id.value_or(RowId{});
+  if (!id) throw std::runtime_error("message " + message_id.to_string() + " is not there");
+  return *id;
 }
 
 MessageDetail StoreSuite::show(RowId id) {
   auto detail = admin().show(id, true);
-  EXPECT_TRUE(detail.has_value()) << "row " << to_int(id) << " is not there";
-  return detail ? std::move(*detail) : MessageDetail{};
+  if (!detail) throw std::runtime_error("row " + std::to_string(to_int(id)) + " is not there");
+  return std::move(*detail);
 }
 
 std::vector<std::string> StoreSuite::outcomes(RowId id) {

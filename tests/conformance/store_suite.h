@@ -22,7 +22,7 @@ constexpr Millis kPastLease{61'000};
 constexpr std::string_view kOther = "host-b:2:bbbbbbbb";
 
 // What every suite for stores stands on: a fresh outbox, a relay's session, an operator's session,
-// and words for the usual steps. Steps that must not fail use gtest's assertions by themselves.
+// and words for the usual steps. A step that cannot be taken throws, which fails the test.
 class StoreSuite : public ::testing::TestWithParam<StoreParam> {
  protected:
   void SetUp() override {
@@ -53,7 +53,7 @@ class StoreSuite : public ::testing::TestWithParam<StoreParam> {
   std::vector<ClaimedMessage> claim_all(const ClaimRequest& request = {}) {
     return claim_all(store(), request);
   }
-  // The one message that is due; the test fails when there is none or more than one.
+  // The one message that is due; throws when there is none or more than one.
   ClaimedMessage claim_one(Store& by);
   ClaimedMessage claim_one() { return claim_one(store()); }
   // enqueue() and claim_one().
