@@ -10,6 +10,7 @@ import pathlib
 import sqlite3
 import sys
 import threading
+import time
 
 local = threading.local()
 
@@ -48,6 +49,7 @@ class Mailer(http.server.BaseHTTPRequestHandler):
                 status, text = 500, "no template newsletter-2019"
             else:
                 handle(self.headers["pillarbox-message-id"], payload["email"])
+                time.sleep(0.02)  # it takes a while until a mail server says yes
         except (sqlite3.Error, ValueError, KeyError) as error:
             status, text = 500, type(error).__name__
         answer = text.encode()

@@ -92,7 +92,7 @@ class Postgresql:
             self.db.execute("insert into business values (%s)", (message["id"],))
         if len(messages) > 1 and messages[0]["many"]:
             self.db.execute(
-                "select pillarbox.enqueue_many(%s::text[], %s::bytea[], headers => %s::jsonb[], message_ids => %s::uuid[], "
+                "select pillarbox.enqueue_many(%s::text[], %s::bytea[], headers => %s::json[], message_ids => %s::uuid[], "
                 "ordering_keys => %s::text[])",
                 ([m["type"] for m in messages], [m["payload"] for m in messages],
                  [json.dumps(m["headers"]) for m in messages], [m["id"] for m in messages], [m["key"] for m in messages]))
@@ -100,7 +100,7 @@ class Postgresql:
         for message in messages:
             kind = "text" if message["as_text"] else "bytea"
             self.db.execute(
-                f"select pillarbox.enqueue(%s, %s::{kind}, headers => %s::jsonb, message_id => %s, ordering_key => %s)",
+                f"select pillarbox.enqueue(%s, %s::{kind}, headers => %s::json, message_id => %s, ordering_key => %s)",
                 (message["type"], message["payload"].decode() if message["as_text"] else message["payload"],
                  json.dumps(message["headers"]), message["id"], message["key"]))
 
