@@ -45,7 +45,7 @@ list(TRANSFORM PILLARBOX_PKGCONFIG_REQUIRES REPLACE " " "" OUTPUT_VARIABLE PILLA
 pkg_check_modules(PILLARBOX_DEPENDENCIES REQUIRED QUIET IMPORTED_TARGET ${PILLARBOX_PKGCONFIG_MODULES})
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 
-# `pillarbox` is the program; the library is called so by those who link it.
+# The file is libpillarbox.a, and those who link it call it Pillarbox::pillarbox.
 add_library(pillarbox_public STATIC ${pillarbox_objects})
 add_library(Pillarbox::pillarbox ALIAS pillarbox_public)
 set_target_properties(pillarbox_public PROPERTIES OUTPUT_NAME pillarbox EXPORT_NAME pillarbox LINKER_LANGUAGE CXX
@@ -71,8 +71,8 @@ install(FILES ${PROJECT_BINARY_DIR}/PillarboxConfig.cmake ${PROJECT_BINARY_DIR}/
   DESTINATION ${package_dir} COMPONENT dev)
 install(FILES ${PROJECT_BINARY_DIR}/pillarbox.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
-if(TARGET pillarbox)
-  install(TARGETS pillarbox RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+if(TARGET pillarbox_cli)
+  install(TARGETS pillarbox_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
 if(TARGET pillarbox_sqlite_extension)
   install(TARGETS pillarbox_sqlite_extension LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/pillarbox COMPONENT program)

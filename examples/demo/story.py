@@ -106,7 +106,7 @@ def lives_of_the_service(mode: str, count: int, also=lambda number: None) -> Non
     for number in range(1, count + 1):
         service = start([*PYTHON, str(HERE / "registration.py"), mode, str(number)], "registration.log")
         service.stdout.readline()
-        time.sleep(random.uniform(0.002, 0.03))
+        time.sleep(random.uniform(0.004, 0.04))
         kill(service)
         also(number)
 
@@ -275,7 +275,7 @@ def table() -> int:
     say()
     say("Look for yourself:")
     say(f"   cd {os.path.relpath(FOLDER)} && {os.path.relpath(PILLARBOX, FOLDER)} list")
-    return 0 if all(right for _, _, right, _ in figures) else 1
+    return sum(not right for _, _, right, _ in figures)
 
 
 def main() -> int:
@@ -303,9 +303,12 @@ def main() -> int:
         for process in [*relays, mailer]:
             if process.poll() is None:
                 kill(process)
-    code = table()
-    say(f"{time.monotonic() - begun:.0f} s")
-    return code
+    wrong = table()
+    if "--count" in sys.argv:
+        say(f"{len(figures) - wrong} passed, {wrong} failed, 0 skipped")
+    else:
+        say(f"{time.monotonic() - begun:.0f} s")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

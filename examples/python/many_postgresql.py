@@ -9,7 +9,7 @@ db = psycopg.connect(sys.argv[1])
 # [many
 orders = [17, 18, 19]
 with db.transaction():
-    db.execute("select pillarbox.enqueue_many(%s, %s, ordering_keys => %s)",
+    db.execute("select pillarbox.enqueue_many(%s::text[], %s::text[], ordering_keys => %s::text[])",
                (["order.placed.v1"] * len(orders),
                 [json.dumps({"order_id": order}) for order in orders],
                 [f"order-{order}" for order in orders]))
