@@ -141,7 +141,8 @@ create table if not exists pillarbox_dead_letter (
   primary key (outbox_id, life)
 ) strict, without rowid;
 create index if not exists pillarbox_dead_letter_dead_at on pillarbox_dead_letter (dead_at);
-create index if not exists pillarbox_dead_letter_holds_key on pillarbox_dead_letter (ordering_key) where holds_key = 1;
+create index if not exists pillarbox_dead_letter_holds_key on pillarbox_dead_letter (ordering_key, outbox_id)
+  where holds_key = 1;
 create index if not exists pillarbox_dead_letter_discarded_at on pillarbox_dead_letter (discarded_at)
   where discarded_at is not null;
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <mutex>
 
-#include "pillarbox/error.h"
 #include "sql/embedded.h"
+#include "store/sqlite/admin.h"
 #include "store/sqlite/checkpointer.h"
 #include "store/sqlite/location.h"
 #include "store/sqlite/schema.h"
@@ -41,8 +41,8 @@ class Factory final : public StoreFactory {
   }
 
   [[nodiscard]] std::unique_ptr<StoreAdmin> connect_admin(
-      const StoreOptions& /*options*/) const override {
-    throw Error(ErrorKind::internal, "PBX-4010", "the operator's side of this store follows");
+      const StoreOptions& options) const override {
+    return std::make_unique<SqliteAdmin>(options, checkpointer_of(options));
   }
 
   [[nodiscard]] std::unique_ptr<WakeSource> wake_source(

@@ -16,6 +16,7 @@ constexpr std::size_t kScanMax =
 constexpr std::size_t kKeysMax = 2'000;  // keys that one claim visits
 constexpr std::int64_t kBehindMs = 1'000;
 constexpr std::size_t kErrorBytes = 2'000;
+constexpr std::size_t kCodeBytes = 100;
 
 std::string json_array(std::span<const std::string> texts) {
   json::Writer writer;
@@ -279,12 +280,13 @@ std::vector<Lease> SqliteStore::settle(std::span<const Settlement> settlements) 
 
 bool SqliteStore::settle_one(Connection& db, const Settlement& settlement, std::int64_t now) {
   const Lease& lease = settlement.lease;
-  const std::string_view error = core::utf8_prefix(settlement.error, kErrorBytes);
+  const std::string error = core::storable_text(settlement.error, kErrorBytes);
+  const std::string code = core::storable_text(settlement.code, kCodeBytes);
   const auto remember_attempt = [&](std::string_view outcome) {
     return db.statement("settle_attempt.sql", {":id", ":claimed_by", ":claim_no", ":now",
                                                ":took_ms", ":outcome", ":code", ":error"})
-               .run(lease.id, claimed_by_, lease.claim_no, now, settlement.took, outcome,
-                    settlement.code, error) == 1;
+               .run(lease.id, claimed_by_, lease.claim_no, now, settlement.took, outcome, code,
+                    error) == 1;
   };
   switch (settlement.kind) {
     case SettleKind::dispatched:
@@ -303,7 +305,7 @@ bool SqliteStore::settle_one(Connection& db, const Settlement& settlement, std::
           .run(lease.id, claimed_by_, lease.claim_no, now, settlement.delay, error);
       return true;
     case SettleKind::release:
-      if (!settlement.code.empty() && !remember_attempt("release")) return false;
+      if (!code.empty() && !remember_attempt("release")) return false;
       return db.statement("settle_release.sql",
                           {":id", ":claimed_by", ":claim_no", ":now", ":delay_ms", ":error"})
                  .run(lease.id, claimed_by_, lease.claim_no, now, settlement.delay,
@@ -313,8 +315,8 @@ bool SqliteStore::settle_one(Connection& db, const Settlement& settlement, std::
       const bool holds = settlement.key_policy != KeyPolicy::skip;
       db.statement("settle_dead_letter.sql", {":id", ":claimed_by", ":claim_no", ":now", ":reason",
                                               ":code", ":error", ":holds_key"})
-          .run(lease.id, claimed_by_, lease.claim_no, now, to_string(settlement.reason),
-               settlement.code, error, holds);
+          .run(lease.id, claimed_by_, lease.claim_no, now, to_string(settlement.reason), code,
+               error, holds);
       db.statement("settle_dead.sql", {":id", ":claimed_by", ":claim_no", ":error"})
           .run(lease.id, claimed_by_, lease.claim_no, error);
       if (settlement.key_policy == KeyPolicy::park) {
