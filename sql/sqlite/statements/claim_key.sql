@@ -8,6 +8,7 @@
 -- pillarbox_outbox_key_claimed and pillarbox_dead_letter_holds_key. Locks: nothing by itself.
 select o.ordering_key, o.id, o.available_at, o.payload_bytes,
        (o.status = 0 and o.available_at <= :now or o.status = 1 and o.locked_until <= :now)
+       and o.claim_no < 9223372036854775807
        and not exists (select 1 from pillarbox_outbox other indexed by pillarbox_outbox_key_claimed
                        where other.ordering_key = o.ordering_key and other.status = 1 and other.locked_until > :now)
        and not exists (select 1 from pillarbox_dead_letter d indexed by pillarbox_dead_letter_holds_key

@@ -1,5 +1,6 @@
 -- Messages without an ordering_key whose lease has run out. (A key's own is found as its head, by claim_key.sql.)
 --   :now, :filtered, :excluded   as in claim_pending.sql
+-- A row that has used up all fencing numbers stays where it is: none is ever used twice.
 -- Index: pillarbox_outbox_claimed, in its order, no sort. Locks: nothing by itself.
 select o.id, o.available_at, o.payload_bytes,
        :filtered
@@ -12,4 +13,5 @@ from pillarbox_outbox o indexed by pillarbox_outbox_claimed
 where o.status = 1
   and o.locked_until <= :now
   and o.ordering_key is null
+  and o.claim_no < 9223372036854775807
 order by o.locked_until;

@@ -65,32 +65,60 @@ ClaimResult SqliteStore::claim(const ClaimRequest& request) {
       // An idle relay looks first: it takes no write lock and waits for no writer.
       const Transaction look(db, Transaction::Kind::read);
       const Found found = find(db, request, db.now());
-      if (found.candidates.empty()) return ClaimResult{{}, found.more};
+      if (found.nothing()) {
+        key_after_ = found.keys_seen_to;
+        return ClaimResult{{}, found.more};
+      }
     }
     Transaction transaction(db, Transaction::Kind::write);
     const std::int64_t now = db.now();
     Found found = find(db, request, now);
-    idle_ = found.candidates.empty();
+    const std::vector<Candidate> chosen = choose(request, found);
     ClaimResult result;
     result.more = found.more;
+    idle_ = chosen.empty();
     if (idle_) return result;
-
-    std::sort(found.candidates.begin(), found.candidates.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.available_at, a.id) < std::pair(b.available_at, b.id);
-    });
-    Budget limits(request);
-    result.messages.reserve(std::min(request.count_max, found.candidates.size()));
-    for (const Candidate& candidate : found.candidates) {
-      if (!limits.admits(candidate.payload_bytes)) {
-        result.more = true;
-        break;
-      }
+    result.messages.reserve(chosen.size());
+    for (const Candidate& candidate : chosen)
       result.messages.push_back(take(db, candidate, now, request.lease));
-    }
     transaction.commit();
     session_.committed(db);
     return result;
   });
+}
+
+// Messages with and without a key take turns, so neither kind waits for the other to run dry. The
+// one that did not fit has the first turn of the next claim.
+std::vector<SqliteStore::Candidate> SqliteStore::choose(const ClaimRequest& request, Found& found) {
+  const auto by_age = [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.available_at, a.id) < std::pair(b.available_at, b.id);
+  };
+  std::sort(found.unkeyed.begin(), found.unkeyed.end(), by_age);
+  std::vector<Candidate> chosen;
+  chosen.reserve(std::min(request.count_max, found.unkeyed.size() + found.heads.size()));
+  Budget budget(request);
+  auto unkeyed = found.unkeyed.cbegin();
+  auto head = found.heads.cbegin();
+  while (unkeyed != found.unkeyed.cend() || head != found.heads.cend()) {
+    const bool keyed =
+        head != found.heads.cend() && (keys_first_ || unkeyed == found.unkeyed.cend());
+    const Candidate& candidate = keyed ? head->candidate : *unkeyed;
+    if (!budget.admits(candidate.payload_bytes)) {
+      found.more = true;
+      break;
+    }
+    chosen.push_back(candidate);
+    keys_first_ = !keyed;
+    if (keyed) {
+      key_after_ = head->ordering_key;
+      ++head;
+    } else {
+      ++unkeyed;
+    }
+  }
+  if (head == found.heads.cend()) key_after_ = found.keys_seen_to;
+  std::sort(chosen.begin(), chosen.end(), by_age);
+  return chosen;
 }
 
 SqliteStore::Found SqliteStore::find(Connection& db, const ClaimRequest& request,
@@ -129,7 +157,7 @@ void SqliteStore::find_lost(Connection& db, const ClaimRequest& request, std::in
       found.more = true;
       break;
     }
-    found.candidates.push_back({rows.integer(0), rows.integer(1), rows.integer(2)});
+    found.unkeyed.push_back({rows.integer(0), rows.integer(1), rows.integer(2)});
   }
 }
 
@@ -145,7 +173,7 @@ void SqliteStore::find_pending(Connection& db, const ClaimRequest& request, std:
       if (++skipped < kScanMax) continue;
       found.more = true;
       // Only when nothing before it was left for a later claim.
-      if (found.candidates.empty() && candidate.available_at < now - kBehindMs)
+      if (found.unkeyed.empty() && candidate.available_at < now - kBehindMs)
         position_ = {candidate.available_at, candidate.id};
       break;
     }
@@ -153,47 +181,47 @@ void SqliteStore::find_pending(Connection& db, const ClaimRequest& request, std:
       found.more = true;
       break;
     }
-    found.candidates.push_back(candidate);
+    found.unkeyed.push_back(candidate);
   }
 }
 
 void SqliteStore::find_keys(Connection& db, const ClaimRequest& request, std::int64_t now,
                             Found& found) {
-  // Messages without a key leave room for keyed ones, however many they are.
-  const std::size_t free_room =
-      request.count_max - std::min(request.count_max, found.candidates.size());
+  // No more than can be taken beside what waits without a key.
   ClaimRequest share = request;
-  share.count_max = std::max(free_room, (request.count_max + 1) / 2);
-  Budget limits(share);
+  share.count_max = std::max(request.count_max - std::min(request.count_max, found.unkeyed.size()),
+                             (request.count_max + 1) / 2);
+  Budget budget(share);
   Statement& next_key =
       db.statement("claim_key.sql", {":key_after", ":now", ":filtered", ":excluded"});
-  const std::string start = key_after_;
-  bool wrapped = start.empty();
+  std::string& at = found.keys_seen_to;
+  at = key_after_;
+  bool wrapped = at.empty();
   for (std::size_t visited = 0;; ++visited) {
     if (visited == kKeysMax) {
       // Keys beyond are for the next call; after two rounds for nothing there is nothing.
       if (rounds_without_find_ < 2) found.more = true;
       return;
     }
-    auto rows = next_key.query(key_after_, now, filtered_, excluded_);
+    auto rows = next_key.query(at, now, filtered_, excluded_);
     if (!rows.next()) {
-      key_after_.clear();
+      at.clear();
       ++rounds_without_find_;
       if (wrapped) return;
       wrapped = true;
       continue;
     }
     std::string key = rows.text(0);
-    if (wrapped && !start.empty() && key > start) return;  // once around
+    if (wrapped && !key_after_.empty() && key > key_after_) return;  // once around
     if (rows.flag(4)) {
-      if (!limits.admits(rows.integer(3))) {
+      if (!budget.admits(rows.integer(3))) {
         found.more = true;
         return;
       }
       rounds_without_find_ = 0;
-      found.candidates.push_back({rows.integer(1), rows.integer(2), rows.integer(3)});
+      found.heads.push_back({{rows.integer(1), rows.integer(2), rows.integer(3)}, key});
     }
-    key_after_ = std::move(key);
+    at = std::move(key);
   }
 }
 

@@ -28,15 +28,24 @@ class SqliteStore final : public Store {
     std::int64_t available_at = 0;
     std::int64_t payload_bytes = 0;
   };
+  struct Head {
+    Candidate candidate;
+    std::string ordering_key;
+  };
   struct Found {
-    std::vector<Candidate> candidates;
+    std::vector<Candidate> unkeyed;
+    std::vector<Head> heads;   // of keys, in the order of their visit
+    std::string keys_seen_to;  // the last key that was visited
     bool more = false;
+
+    [[nodiscard]] bool nothing() const { return unkeyed.empty() && heads.empty(); }
   };
 
   Found find(Connection& db, const ClaimRequest& request, std::int64_t now);
   void find_lost(Connection& db, const ClaimRequest& request, std::int64_t now, Found& found);
   void find_pending(Connection& db, const ClaimRequest& request, std::int64_t now, Found& found);
   void find_keys(Connection& db, const ClaimRequest& request, std::int64_t now, Found& found);
+  std::vector<Candidate> choose(const ClaimRequest& request, Found& found);
   ClaimedMessage take(Connection& db, const Candidate& candidate, std::int64_t now, Millis lease);
   bool settle_one(Connection& db, const Settlement& settlement, std::int64_t now);
 
@@ -55,6 +64,7 @@ class SqliteStore final : public Store {
   std::string skipped_for_;
 
   std::string key_after_;        // keys are visited round and round
+  bool keys_first_ = false;      // whose turn it is: messages with and without a key alternate
   int rounds_without_find_ = 0;  // since a key had something to give
   bool idle_ = false;            // the last claim found nothing: look before taking the write lock
 };
