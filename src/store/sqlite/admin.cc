@@ -279,6 +279,16 @@ MessageId SqliteAdmin::enqueue(const NewMessage& message) {
   });
 }
 
+std::vector<MessageId> SqliteAdmin::enqueue_all(std::span<const NewMessage> messages) {
+  for (const NewMessage& message : messages) validate(message);  // before the lock is taken
+  return writing([&](Connection& db, std::int64_t) {
+    std::vector<MessageId> ids;
+    ids.reserve(messages.size());
+    for (const NewMessage& message : messages) ids.push_back(sqlite::enqueue(db.raw(), message));
+    return ids;
+  });
+}
+
 template <class One>
 ActResult SqliteAdmin::act(std::span<const ActTarget> targets, std::string_view action,
                            std::string_view who, std::string_view why, One&& one) {

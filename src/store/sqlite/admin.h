@@ -21,6 +21,7 @@ class SqliteAdmin final : public StoreAdmin {
   [[nodiscard]] std::vector<DeadGroup> dead_groups() override;
 
   MessageId enqueue(const NewMessage& message) override;
+  std::vector<MessageId> enqueue_all(std::span<const NewMessage> messages) override;
   [[nodiscard]] ActResult replay(std::span<const ActTarget> targets, std::string_view who,
                                  std::string_view why) override;
   [[nodiscard]] ActResult discard(std::span<const ActTarget> targets, std::string_view who,
