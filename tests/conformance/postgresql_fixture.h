@@ -48,6 +48,7 @@ class PostgresqlFixture final : public StoreFixture {
     std::string pooler_url;  // empty: direct
   };
   explicit PostgresqlFixture(Setup setup);
+  ~PostgresqlFixture() override;
 
   [[nodiscard]] Capabilities capabilities() const override;
   [[nodiscard]] const StoreFactory& factory() const override;
@@ -62,9 +63,11 @@ class PostgresqlFixture final : public StoreFixture {
   // Runs `text` after replacing "pillarbox." by this test's schema.
   std::string sql(const std::string& text);
   Sql& session() { return session_; }
+  void changes_the_schema() { reusable_ = false; }
 
  private:
   Setup setup_;
+  bool reusable_ = true;
   std::string schema_;
   Sql session_;
 };

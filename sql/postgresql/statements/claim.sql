@@ -27,9 +27,9 @@ with brakes as materialized (
   for update skip locked
 ), taken as materialized (
   select d.*
-  from (select due.*, sum(bytes) over (order by available_at, id rows unbounded preceding) - bytes as bytes_before
-        from due) as d
-  where d.bytes_before < $4::bigint
+  from (select due.*, sum(bytes) over so_far as bytes_so_far, row_number() over so_far as place
+        from due window so_far as (order by available_at, id rows unbounded preceding)) as d
+  where d.place = 1 or d.bytes_so_far <= $4::bigint
 ), lost as (
   insert into pillarbox.attempt (outbox_id, life, attempt, claim_no, claimed_by, started_at, outcome, code, error)
   select t.id, o.life, t.old_attempts, t.old_claim_no, t.old_claimed_by, null, 'lease_lost', 'lease_lost',

@@ -4,8 +4,9 @@
 -- $5 go on after this key ('' from the first)  $6 job types to leave alone  $7 look at so many keys at the most
 --
 -- Jumps in index outbox_keys from one key to the next: the cost is per key, however many messages wait behind its head.
--- A head that is claimed, delayed, waiting for its retry, braked, or held by a dead letter holds its key back. Returns at least one row:
--- every row says how far it came (last_key, visited), and columns of a message are null when none was claimed.
+-- A head that is claimed, delayed, waiting for its retry, braked, or held by an earlier dead letter holds its key back.
+-- Returns at least one row: every row says how far it came (last_key, visited), and columns of a message are null when
+-- none was claimed.
 with recursive brakes as materialized (
   select scope from pillarbox.brake
 ), head as (
@@ -32,7 +33,12 @@ with recursive brakes as materialized (
     and (o.status = 0 or o.locked_until < now())
     and o.claim_no < 4611686018427387904
     and o.job_type <> all ($6::text[])
-    and not exists (select from pillarbox.dead_letter as d where d.holds_key and d.ordering_key = o.ordering_key)
+    and not exists (select from pillarbox.dead_letter as d
+                    where d.holds_key and d.ordering_key = o.ordering_key and d.outbox_id < o.id)
+    -- Only a replay can put a head before a message that is under way.
+    and (o.life = 0 or not exists (select from pillarbox.outbox as p
+                                   where p.live and p.ordering_key = o.ordering_key and p.id > o.id and p.status = 1
+                                     and p.locked_until >= now()))
     and not exists (select from brakes where scope = 'all')
     and (not exists (select from brakes)
          or not exists (select from brakes as b
@@ -42,8 +48,9 @@ with recursive brakes as materialized (
   for update skip locked
 ), taken as materialized (
   select d.*
-  from (select due.*, sum(bytes) over (order by id rows unbounded preceding) - bytes as bytes_before from due) as d
-  where d.bytes_before < $4::bigint
+  from (select due.*, sum(bytes) over so_far as bytes_so_far, row_number() over so_far as place
+        from due window so_far as (order by id rows unbounded preceding)) as d
+  where d.place = 1 or d.bytes_so_far <= $4::bigint
 ), lost as (
   insert into pillarbox.attempt (outbox_id, life, attempt, claim_no, claimed_by, started_at, outcome, code, error)
   select t.id, o.life, t.old_attempts, t.old_claim_no, t.old_claimed_by, null, 'lease_lost', 'lease_lost',

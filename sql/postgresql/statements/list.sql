@@ -5,7 +5,7 @@
 -- $18 older than, ms  $19 younger than, ms  $20 error contains  $21 headers, all of these
 --
 -- Ids come by key; live and dead rows from their own indexes; everything else walks the primary key backwards, a
--- bounded number of rows.
+-- bounded number of rows. Returns at least one row, of nulls when nothing was found: scanned says how far it looked.
 with candidate as materialized (
   (select id from pillarbox.outbox where $4::bigint[] is not null and id = any ($4::bigint[]) and id < $1)
   union
@@ -47,7 +47,7 @@ with candidate as materialized (
            when o.available_at > now() then case when o.attempts > 0 then 'retrying' else 'delayed' end
            when o.ordering_key is not null
                 and (exists (select from pillarbox.dead_letter as d
-                             where d.holds_key and d.ordering_key = o.ordering_key)
+                             where d.holds_key and d.ordering_key = o.ordering_key and d.outbox_id < o.id)
                      or exists (select from pillarbox.outbox as p
                                 where p.live and p.ordering_key = o.ordering_key and p.id < o.id)) then 'held'
            when o.attempts > 0 then 'retrying'
@@ -82,8 +82,8 @@ select s.id, s.message_id, s.job_type, s.status, s.view, s.content_type, s.paylo
        (extract(epoch from s.expires_at) * 1000000)::bigint as expires_at, s.claimed_by,
        (extract(epoch from s.locked_until) * 1000000)::bigint as locked_until, s.claim_no, s.attempts, s.life,
        (extract(epoch from s.dispatched_at) * 1000000)::bigint as dispatched_at, s.last_error,
-       (select count(*) from candidate) as scanned
-from shown as s
-where $7::text[] is null or s.view = any ($7::text[])
-order by s.id desc
+       n.scanned
+from (select count(*) as scanned from candidate) as n
+left join shown as s on $7::text[] is null or s.view = any ($7::text[])
+order by s.id desc nulls last
 limit $2;

@@ -17,7 +17,7 @@ with brakes as materialized (
            when w.available_at > now() then case when w.attempts > 0 then 'retrying' else 'delayed' end
            when w.ordering_key is not null
                 and (exists (select from pillarbox.dead_letter as d
-                             where d.holds_key and d.ordering_key = w.ordering_key)
+                             where d.holds_key and d.ordering_key = w.ordering_key and d.outbox_id < w.id)
                      or exists (select from pillarbox.outbox as p
                                 where p.live and p.ordering_key = w.ordering_key and p.id < w.id)) then 'held'
            when w.attempts > 0 then 'retrying'

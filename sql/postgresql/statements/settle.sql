@@ -4,7 +4,7 @@
 -- $11 keep dispatched rows
 --
 -- Each write matches id, status, claimed_by and claim_no. Looks rows up by primary key; `park` also walks the keys of the
--- dead in index outbox_keys. Returns the ids of those that were ours.
+-- dead in index outbox_keys. Returns those that were ours.
 with given as materialized (
   select g.*
   from unnest($2::bigint[], $3::bigint[], $4::smallint[], $5::bigint[], $6::text[], $7::smallint[], $8::text[],
@@ -71,4 +71,4 @@ with given as materialized (
   from ours
   where kind in (1, 2) or (kind = 3 and code <> '')
 )
-select id from ours;
+select id, claim_no from ours;

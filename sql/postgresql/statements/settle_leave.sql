@@ -1,5 +1,5 @@
 -- Delivered messages leave. $1 claimed_by  $2 ids  $3 claim_nos
--- Their history of earlier attempts, if they have one, leaves with them. Returns the ids of those that were ours.
+-- Their history of earlier attempts, if they have one, leaves with them. Returns those that were ours.
 with gone as (
   delete from pillarbox.outbox as o
   using unnest($2::bigint[], $3::bigint[]) as g (id, claim_no)
@@ -8,4 +8,4 @@ with gone as (
 ), history as (
   delete from pillarbox.attempt where outbox_id = any (array(select id from gone where claim_no > 1))
 )
-select id from gone;
+select id, claim_no from gone;

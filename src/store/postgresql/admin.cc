@@ -164,9 +164,11 @@ MessageList PostgresqlAdmin::list(const Filter& filter, const Page& page) {
 
   const Result r = ask("list", std::move(p));
   MessageList out;
-  for (int row = 0; row < r.rows(); ++row) out.rows.push_back(read_message_row(r, row));
+  for (int row = 0; row < r.rows(); ++row) {
+    if (!r.is_null(row, 0)) out.rows.push_back(read_message_row(r, row));
+  }
   if (out.rows.size() == limit) out.next = out.rows.back().id;
-  out.truncated = r.rows() > 0 && static_cast<std::size_t>(r.integer(0, 20)) >= page.scan_max &&
+  out.truncated = static_cast<std::size_t>(r.integer(0, 20)) >= page.scan_max &&
                   filter.ids.empty() && filter.message_ids.empty();
   return out;
 }
@@ -279,8 +281,11 @@ ActResult PostgresqlAdmin::act(std::string_view statement, std::span<const ActTa
   return repeat_on_conflict([&] {
     Parameters p;
     p.int8_array(ids).int8_array(claim_nos).text(who).text(why);
+    std::vector<Call> calls;
+    if (statement == "replay") calls.push_back({"brake_guard", {}});
+    calls.push_back({statement, std::move(p)});
     ActResult out;
-    out.done = ask(statement, std::move(p)).rows();
+    out.done = session_.transaction(statement, std::move(calls)).back().rows();
     out.skipped = static_cast<std::int64_t>(targets.size()) - out.done;
     return out;
   });

@@ -174,6 +174,17 @@ void Session::disconnect() noexcept {
   prepared_.clear();
 }
 
+void Session::forget_if_ended() noexcept {
+  if (!connection_ || PQtransactionStatus(connection_.get()) != PQTRANS_IDLE) return;
+  // Its last words come before the end of the stream.
+  for (pollfd entry{PQsocket(connection_.get()), POLLIN, 0}; ::poll(&entry, 1, 0) > 0;) {
+    if (PQconsumeInput(connection_.get()) == 1 && PQstatus(connection_.get()) == CONNECTION_OK)
+      continue;
+    disconnect();
+    return;
+  }
+}
+
 void Session::lost(std::string_view what, bool in_doubt) {
   std::string why = connection_ ? PQerrorMessage(connection_.get()) : "no connection";
   while (!why.empty() && (why.back() == '\n' || why.back() == ' ')) why.pop_back();
@@ -244,6 +255,7 @@ void Session::roll_back() noexcept {
 }
 
 std::vector<Result> Session::run(std::string_view what, std::vector<Call>& calls) {
+  forget_if_ended();
   connect();
   PGconn* c = connection_.get();
   const Instant deadline = now() + call_timeout_;

@@ -77,6 +77,9 @@ class Session {
   void execute(std::string_view what, const std::string& sql);
 
   void connect();
+  // Notices that the server has ended an idle connection, and forgets it: nothing was sent, so the
+  // next call may simply make another.
+  void forget_if_ended() noexcept;
   void disconnect() noexcept;
   [[nodiscard]] bool is_connected() const noexcept { return connection_ != nullptr; }
   [[nodiscard]] PGconn* raw() const noexcept { return connection_.get(); }

@@ -45,14 +45,15 @@ ClaimedMessage read_message(const Result& result, int row) {
   return message;
 }
 
-// Those of `leases` whose ids are not among the answer's.
+// Those of `leases` that are not among the answer's ids and claim numbers.
 std::vector<Lease> missing(std::span<const Lease> leases, const Result& result) {
   if (static_cast<std::size_t>(result.rows()) == leases.size()) return {};
-  std::set<std::int64_t> ours;
-  for (int row = 0; row < result.rows(); ++row) ours.insert(result.integer(row, 0));
+  std::set<Lease> ours;
+  for (int row = 0; row < result.rows(); ++row)
+    ours.insert(Lease{RowId{result.integer(row, 0)}, result.integer(row, 1)});
   std::vector<Lease> lost;
   for (const Lease& lease : leases) {
-    if (!ours.contains(to_int(lease.id))) lost.push_back(lease);
+    if (!ours.contains(lease)) lost.push_back(lease);
   }
   return lost;
 }

@@ -35,6 +35,7 @@ bool PostgresqlWakeSource::ask(const char* statement_name) {
 
 WakeSource::Armed PostgresqlWakeSource::arm() {
   if (deaf_) return Armed::deaf;
+  session_.forget_if_ended();
   if (!session_.is_connected()) {
     listening_ = false;
     holds_lock_ = false;
