@@ -317,6 +317,7 @@ std::optional<Action> Worker::next_settle(Instant now) {
 
 void Worker::take_settled(const Settled& settled) {
   settle_failures_ = 0;
+  settle_refused_since_.reset();
   if (!settled.lost.empty()) note(NoteKind::lease_lost, settled.lost.size());
   if (isolating_) {
     ++settled_alone_;
@@ -332,13 +333,23 @@ void Worker::take_settled(const Settled& settled) {
 void Worker::take_settle_failure(const Failed& failed, Instant now) {
   ++settle_failures_;
   notes_.push_back({.kind = NoteKind::settle_failed, .text = failed.what});
-  const bool out_of_time = now >= lease_until_ || (drain_by_ && now >= *drain_by_);
+  if (passes(failed)) {
+    settle_refused_since_.reset();
+  } else if (!settle_refused_since_) {
+    settle_refused_since_ = now;
+  }
+  // The keeper may lengthen leases for ever; a store that refuses to write is not asked for ever.
+  const bool refused_too_long =
+      settle_refused_since_ && now - *settle_refused_since_ >= policy_.lease;
+  const bool out_of_time =
+      now >= lease_until_ || refused_too_long || (drain_by_ && now >= *drain_by_);
   if (!isolating_) {
     if (out_of_time) {
       note(NoteKind::settle_abandoned, settlements_.size());
       settlements_.clear();
       oldest_unsettled_.reset();
       settle_failures_ = 0;
+      settle_refused_since_.reset();
       forget_settled();
       return;
     }
@@ -353,8 +364,11 @@ void Worker::take_settle_failure(const Failed& failed, Instant now) {
     return;
   }
   if (out_of_time) {
-    note(NoteKind::settle_abandoned, isolated_.size());
+    note(NoteKind::settle_abandoned, isolated_.size() + refused_.size());
     isolated_.clear();
+    refused_.clear();
+    settle_failures_ = 0;
+    settle_refused_since_.reset();
   } else if (passes(failed)) {
     retry_settle_at_ = now + retry_delay(kSettleBackoff, settle_failures_, random_);
     return;
@@ -365,8 +379,11 @@ void Worker::take_settle_failure(const Failed& failed, Instant now) {
   forget_settled();
   if (isolating_) return;
   // All of them were refused alone: it is the store, not a row.
-  if (settled_alone_ == 0 && !refused_.empty() && !out_of_time) {
-    settlements_ = std::exchange(refused_, {});
+  if (settled_alone_ == 0 && !refused_.empty()) {
+    // Beside those that a drain has added meanwhile.
+    settlements_.insert(settlements_.end(), std::make_move_iterator(refused_.begin()),
+                        std::make_move_iterator(refused_.end()));
+    refused_.clear();
     oldest_unsettled_ = now;
     retry_settle_at_ = now + retry_delay(kSettleBackoff, settle_failures_, random_);
   }

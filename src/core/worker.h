@@ -176,6 +176,7 @@ class Worker {
   Instant next_sweep_{};
   std::int32_t claim_failures_ = 0;
   std::int32_t settle_failures_ = 0;
+  std::optional<Instant> settle_refused_since_;
   std::optional<Instant> retry_settle_at_;
   std::optional<Instant> retry_claim_at_;
   std::vector<Note> notes_;

@@ -11,7 +11,6 @@
 #include "pillarbox/error.h"
 #include "sink/handler/factory.h"
 #include "sink/registry.h"
-#include "store/registry.h"
 #include "system/entropy.h"
 
 namespace pillarbox::relay {
@@ -51,12 +50,12 @@ void Reporter::tell(const EventName& event, Fields fields) const noexcept {
 
 OutboxRun::OutboxRun(const RelaySettings& settings, const OutboxSettings& outbox,
                      const std::map<std::string, Handler>& handlers,
-                     std::shared_ptr<Observer> observer)
+                     std::shared_ptr<Observer> observer, const StoreFactory& factory)
     : settings_(settings),
       handlers_(handlers),
       name_(outbox.name),
       options_(store_options(settings, outbox)),
-      factory_(store_factory_for(outbox.store.url)),
+      factory_(factory),
       reporter_(std::move(observer), outbox.name),
       board_(settings.routes, settings.retry, core::BreakerPolicy{}, settings.workers),
       random_(system_random_number()) {
@@ -180,14 +179,18 @@ core::Action OutboxRun::decide(Slot& slot, core::Event&& event) {
 core::Event OutboxRun::perform_wait(Slot& slot, const core::DoWait& wait) {
   const Lock lock(mutex_);
   bool woken = false;
-  while (!drain_by_ && now() < wait.until) {
+  // While draining only a settle that is to be repeated waits, and no longer than the drain may
+  // last.
+  const bool draining = drain_by_.has_value();
+  const Instant until = draining ? std::min(wait.until, *drain_by_) : wait.until;
+  while (draining == drain_by_.has_value() && now() < until) {
     if (wait.idle && wakes_ > 0) {
       --wakes_;
       woken = true;
       if (check_ == Check::asked) slot.checking = true;
       break;
     }
-    changed_.wait_until(mutex_, wait.until);
+    changed_.wait_until(mutex_, until);
   }
   slot.idle = false;
   return core::Woken{!woken};
@@ -342,16 +345,21 @@ bool OutboxRun::sleep_until(Instant until, const std::stop_token& stop) {
 }
 
 bool OutboxRun::wait_until_idle(Instant until) {
-  std::unique_ptr<StoreAdmin> admin = factory_.connect_admin(options_);
+  std::unique_ptr<StoreAdmin> admin;
   while (now() < until) {
-    const Overview overview = admin->overview();
-    {
-      const Lock lock(mutex_);
-      if (overview.claimed == 0 && !overview.oldest_ready_at && idle_workers() == slots_.size())
-        return true;
-      wake_one();
-      changed_.wait_until(mutex_, std::min(until, now() + Millis{20}));
+    bool empty = false;
+    try {
+      if (!admin) admin = factory_.connect_admin(options_);
+      const Overview overview = admin->overview();
+      empty = overview.claimed == 0 && !overview.oldest_ready_at;
+    } catch (const Error& error) {
+      // The workers wait for the store too; what they see is what gets told.
+      if (error.kind() == ErrorKind::schema || error.kind() == ErrorKind::invalid_input) throw;
     }
+    const Lock lock(mutex_);
+    if (empty && idle_workers() == slots_.size()) return true;
+    wake_one();
+    changed_.wait_until(mutex_, std::min(until, now() + Millis{20}));
   }
   return false;
 }

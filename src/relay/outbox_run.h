@@ -32,11 +32,13 @@ class Reporter {
 };
 
 // One outbox served by one relay: its workers, their keeper, the waker and the housekeeping, each a
-// thread with connections of its own. start() and stop() are called by one thread at a time.
+// thread with connections of its own. start() and stop() are called by one thread at a time. All
+// that is given by reference outlives it.
 class OutboxRun {
  public:
   OutboxRun(const RelaySettings& settings, const OutboxSettings& outbox,
-            const std::map<std::string, Handler>& handlers, std::shared_ptr<Observer> observer);
+            const std::map<std::string, Handler>& handlers, std::shared_ptr<Observer> observer,
+            const StoreFactory& factory);
   ~OutboxRun();
   OutboxRun(const OutboxRun&) = delete;
   OutboxRun& operator=(const OutboxRun&) = delete;

@@ -109,7 +109,8 @@ class Relay::Body {
     }
     check(settings_, handlers_);
     for (const OutboxSettings& outbox : settings_.outboxes) {
-      runs_.push_back(std::make_unique<relay::OutboxRun>(settings_, outbox, handlers_, observer_));
+      runs_.push_back(std::make_unique<relay::OutboxRun>(settings_, outbox, handlers_, observer_,
+                                                         store_factory_for(outbox.store.url)));
     }
   }
 
