@@ -6,10 +6,11 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <thread>
+#include <utility>
 
 #include "cli/actions.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "core/units.h"
 #include "core/utf8.h"
 #include "json/json.h"
@@ -32,6 +33,7 @@ struct Act {
 struct Drawn {
   std::vector<ActTarget> targets;
   std::int64_t not_eligible = 0;
+  bool truncated = false;  // the search saw only the newest rows; there may be more
 };
 
 std::vector<std::string> ids_from_input() {
@@ -81,9 +83,13 @@ Drawn draw(Context& context, const Arguments& arguments, const Act& act) {
   for (;;) {
     const MessageList list = context.admin().list(filter, page);
     for (const MessageRow& row : list.rows) take(drawn, row, act);
-    if (!list.next) return drawn;
+    drawn.truncated = list.truncated && !list.next;
+    if (!list.next) break;
     page.before = *list.next;
   }
+  // Lists come newest first; what is brought back should go out in its old order.
+  std::reverse(drawn.targets.begin(), drawn.targets.end());
+  return drawn;
 }
 
 void export_to(Context& context, const std::string& path, const Drawn& drawn) {
@@ -114,6 +120,10 @@ int perform(Context& context, const Arguments& arguments, const Act& act) {
   const std::string verb(act.verb);
   const std::string of =
       std::to_string(total) + " of " + std::to_string(total + drawn.not_eligible);
+  if (drawn.truncated)
+    context.say(
+        "the search ended after the newest 10 000 rows, there may be more: narrow it by id, key, "
+        "type or status, or repeat");
   if (arguments.has("dry-run")) {
     context.say("would " + verb + " " + of + "; nothing changed");
     return kDone;
@@ -131,6 +141,7 @@ int perform(Context& context, const Arguments& arguments, const Act& act) {
   if (const auto path = arguments.get("export")) export_to(context, *path, drawn);
   const std::string why = arguments.get("reason").value_or("");
   const Interrupt interrupt;
+  Progress progress(context, std::string(act.past), total);
   ActResult sum;
   for (std::size_t at = 0; at < drawn.targets.size();) {
     const std::size_t limit =
@@ -142,6 +153,7 @@ int perform(Context& context, const Arguments& arguments, const Act& act) {
     sum.done += one.done;
     sum.skipped += one.skipped;
     at += size;
+    progress.at(static_cast<std::int64_t>(at));
     if (interrupt.asked() && at < drawn.targets.size()) {
       context.say("stopped after " + std::to_string(at) + " of " + std::to_string(total) +
                   "; repeat to continue");
@@ -197,6 +209,7 @@ int pause(Context& context, const Arguments& arguments) {
   // No claim begins any more. What was claimed before may still be delivered: wait for its end.
   const auto until = std::chrono::steady_clock::now() + wait;
   const Interrupt interrupt;
+  bool told = false;
   for (;;) {
     std::int64_t running = 0;
     for (const std::string& scope : scopes) running += context.admin().claimed_in_scope(scope);
@@ -206,9 +219,15 @@ int pause(Context& context, const Arguments& arguments) {
                   " messages are still being delivered; repeat to wait on");
       return kStoppedPartWay;
     }
+    if (!std::exchange(told, true))
+      context.say("the brake is set; waiting for " + std::to_string(running) +
+                  " that are being delivered (at most " + core::format_duration(wait) + ")");
     interrupt.wait_until(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
   }
-  context.say("paused; producers go on, nothing is delivered. Undo:  pillarbox resume");
+  std::string undo;
+  for (const std::string& scope : scopes)
+    undo += scope == "all" ? " --all" : " --type '" + scope.substr(scope.find(':') + 1) + "'";
+  context.say("paused; producers go on, nothing is delivered. Undo:  pillarbox resume" + undo);
   return kDone;
 }
 
@@ -228,12 +247,15 @@ int purge(Context& context, const Arguments&) {
       {PurgeKind::tombstones, "tombstones", keep.tombstones},
       {PurgeKind::inbox, "inbox", keep.inbox}};
   const Interrupt interrupt;
+  Progress progress(context, "removed", 0);
+  std::int64_t all = 0;
   Table table({{"kind"}, {"older_than"}, {"removed"}});
   for (const auto& [kind, name, age] : kinds) {
     std::int64_t removed = 0;
     while (age && !interrupt.asked()) {
       const std::int64_t some = context.admin().purge(kind, *age, 1'000);
       removed += some;
+      progress.at(all += some);
       if (some == 0) break;
     }
     table.add(

@@ -3,13 +3,12 @@
 // run.
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <latch>
 #include <map>
@@ -17,29 +16,17 @@
 #include <thread>
 
 #include "cli/actions.h"
+#include "cli/bench_bed.h"
 #include "core/units.h"
 #include "core/url.h"
 #include "json/json.h"
 #include "pillarbox/relay.h"
 #include "pillarbox/version.h"
-#include "store/registry.h"
 
 namespace pillarbox::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-struct Plan {
-  std::size_t messages = 0;
-  std::size_t size = 0;
-  std::size_t workers = 0;
-  std::size_t clients = 0;
-  std::size_t batch = 0;
-  std::size_t runs = 0;
-  std::size_t rate = 0;
-  std::size_t keys = 0;
-  bool leave = false;
-};
 
 Plan plan_of(const Arguments& a, std::int64_t messages) {
   const auto number = [&](std::string_view flag, std::int64_t otherwise, std::int64_t high) {
@@ -86,68 +73,6 @@ std::int64_t resident_kib() {
   return 0;
 }
 
-// A SQLite file in a temporary folder, unless --store names a store whose outbox is empty.
-class Bed {
- public:
-  Bed(Context& context, const Arguments& arguments) {
-    if (arguments.has("store") || arguments.has("config") ||
-        std::getenv("PILLARBOX_STORE") != nullptr) {
-      options_ = context.store_options();
-    } else {
-      std::string pattern =
-          (std::filesystem::temp_directory_path() / "pillarbox-bench-XXXXXX").string();
-      if (::mkdtemp(pattern.data()) == nullptr) {
-        throw Error(ErrorKind::refused, "PBX-6005", "cannot make a temporary folder; set TMPDIR");
-      }
-      folder_ = pattern;
-      options_.url = "sqlite:" + pattern + "/bench.db";
-    }
-    options_.call_timeout = Millis{60'000};
-    factory_ = &store_factory_for(options_.url);
-    factory_->schema(options_)->up({}, {});
-    admin_ = factory_->connect_admin(options_);
-    const Overview o = admin_->overview();
-    if (o.ready + o.delayed + o.retrying + o.held + o.braked + o.claimed > 0) {
-      throw Error(
-          ErrorKind::refused, "PBX-6007",
-          "the outbox in " + core::redact_url(options_.url) +
-              " is not empty: bench would deliver its messages to nowhere. Give an empty one");
-    }
-  }
-  ~Bed() {
-    admin_.reset();
-    std::error_code ignored;  // the system cleans its temporary folder
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  }
-  Bed(const Bed&) = delete;
-  Bed& operator=(const Bed&) = delete;
-
-  [[nodiscard]] const StoreOptions& options() const noexcept { return options_; }
-  [[nodiscard]] const StoreFactory& factory() const noexcept { return *factory_; }
-  [[nodiscard]] StoreAdmin& admin() noexcept { return *admin_; }
-  void empty() {
-    while (admin_->purge(PurgeKind::dispatched, Millis{0}, 10'000) > 0) {
-    }
-  }
-
- private:
-  std::filesystem::path folder_;
-  StoreOptions options_;
-  const StoreFactory* factory_ = nullptr;
-  std::unique_ptr<StoreAdmin> admin_;
-};
-
-NewMessage message_of(const Plan& plan, std::size_t i) {
-  NewMessage message;
-  message.job_type = "bench.v1";
-  const std::string head = "{\"n\":" + std::to_string(i) + ",\"pad\":\"";
-  message.payload =
-      head + std::string(plan.size > head.size() + 2 ? plan.size - head.size() - 2 : 0, 'x') +
-      "\"}";
-  if (plan.keys > 0) message.ordering_key = "key-" + std::to_string(i % plan.keys);
-  return message;
-}
-
 // Each client commits its messages one by one. Returns how long all of it took.
 Clock::duration enqueue_one_by_one(Bed& bed, const Plan& plan) {
   std::latch ready(static_cast<std::ptrdiff_t>(plan.clients) + 1);
@@ -161,7 +86,7 @@ Clock::duration enqueue_one_by_one(Bed& bed, const Plan& plan) {
         static_cast<void>(admin->brakes());  // connected before the clock starts
         ready.arrive_and_wait();
         for (std::size_t i = c; i < plan.messages; i += plan.clients)
-          admin->enqueue(message_of(plan, i));
+          admin->enqueue(bench_message(plan, i));
       } catch (...) {
         const std::lock_guard lock(mutex);
         trouble = std::current_exception();
@@ -174,18 +99,6 @@ Clock::duration enqueue_one_by_one(Bed& bed, const Plan& plan) {
   const auto took = Clock::now() - began;
   if (trouble) std::rethrow_exception(trouble);
   return took;
-}
-
-void fill(Bed& bed, const Plan& plan) {
-  constexpr std::size_t kAtOnce = 1'000;
-  std::vector<NewMessage> some;
-  for (std::size_t i = 0; i < plan.messages; ++i) {
-    some.push_back(message_of(plan, i));
-    if (some.size() == kAtOnce || i + 1 == plan.messages) {
-      static_cast<void>(bed.admin().enqueue_all(some));
-      some.clear();
-    }
-  }
 }
 
 struct Figure {
@@ -282,7 +195,7 @@ int bench_claim(Context& context, const Arguments& arguments) {
   Bed bed(context, arguments);
   std::vector<Figure> figures;
   for (std::size_t run = 0; run < plan.runs; ++run) {
-    fill(bed, plan);
+    bed.fill(plan);
     const double cpu = cpu_seconds();
     const auto began = Clock::now();
     std::atomic<std::size_t> settled{0};
@@ -331,7 +244,7 @@ int bench_relay(Context& context, const Arguments& arguments) {
   Bed bed(context, arguments);
   std::vector<Figure> figures;
   for (std::size_t run = 0; run < plan.runs; ++run) {
-    fill(bed, plan);
+    bed.fill(plan);
     const auto counter = std::make_shared<Counter>(plan.messages);
     Relay relay(relay_settings(bed, plan), {}, counter);
     const double cpu = cpu_seconds();
@@ -374,13 +287,14 @@ int bench_latency(Context& context, const Arguments& arguments) {
   for (std::size_t i = 0; i < plan.messages; ++i) {
     std::this_thread::sleep_until(next);
     next += std::chrono::nanoseconds(1'000'000'000 / plan.rate);
-    const MessageId id = bed.admin().enqueue(message_of(plan, i));
+    const MessageId id = bed.admin().enqueue(bench_message(plan, i));
     committed.emplace_back(id, Clock::now());
   }
   const auto until = Clock::now() + std::chrono::seconds(30);
   while (count < plan.messages && Clock::now() < until)
     static_cast<void>(relay.wait_until_idle(Millis{200}));
   relay.stop();
+  bed.drain();
   std::vector<double> ms;
   for (const auto& [id, at] : committed) {
     const auto found = arrived.find(id);

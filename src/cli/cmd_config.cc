@@ -287,6 +287,10 @@ int help(Context&, const Arguments& arguments) {
       return kDone;
     }
   }
+  if (const std::string group = group_text(topic); !group.empty()) {
+    write_out(group);
+    return kDone;
+  }
   std::vector<std::string_view> names = {"filters", "config"};
   for (const auto& [name, text] : kTopics) names.push_back(name);
   for (const Command& command : commands()) names.push_back(command.path);

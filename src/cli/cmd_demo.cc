@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <thread>
 
 #include "cli/actions.h"
 #include "pillarbox/relay.h"
@@ -108,7 +109,11 @@ int demo(Context&, const Arguments& arguments) {
   outage.attempts_max = 0;
   outage.error_contains = "down";
   // Until the relay has met the outage: a message was tried, and given back with its attempt.
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (admin->list(outage, Page{}).rows.empty()) {
+    if (std::chrono::steady_clock::now() > patience)
+      throw Error(ErrorKind::timeout, "PBX-6006", "the demo's relay did not meet the outage");
+    std::this_thread::sleep_for(Millis{10});
   }
   told("3. The mail provider is down and 50 messages come in: " +
        std::to_string(admin->overview().dead - 1) + " died of it; no attempt was spent.");

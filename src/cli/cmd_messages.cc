@@ -9,6 +9,8 @@
 #include <iterator>
 
 #include "cli/actions.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "core/utf8.h"
 #include "json/json.h"
 
@@ -145,17 +147,26 @@ int enqueue(Context& context, const Arguments& arguments) {
   if (arguments.words.size() > 1)
     throw UsageError("--ndjson reads payloads from standard input; leave out the payload");
   std::int64_t count = 0;
-  for (std::string line; std::getline(std::cin, line);) {
+  std::int64_t number = 0;
+  const Interrupt interrupt;
+  Progress progress(context, "enqueued", 0);
+  for (std::string line; !interrupt.asked() && std::getline(std::cin, line);) {
+    ++number;
     if (line.empty()) continue;
     message.payload = std::move(line);
     try {
       static_cast<void>(context.admin().enqueue(message));
     } catch (const Error&) {
-      context.say("stopped at line " + std::to_string(count + 1) +
+      context.say("stopped at line " + std::to_string(number) +
                   "; the lines before it were enqueued");
       throw;
     }
-    ++count;
+    progress.at(++count);
+  }
+  if (interrupt.asked()) {
+    context.say("stopped after line " + std::to_string(number) +
+                "; the lines up to it were enqueued");
+    return kStoppedPartWay;
   }
   context.say("enqueued " + std::to_string(count));
   return kDone;

@@ -62,7 +62,7 @@ struct Command {
 [[nodiscard]] std::span<const Command> commands();
 [[nodiscard]] std::span<const Flag> global_flags();
 
-// Wrong usage: exit 2. The text says what, and what would be right.
+// Wrong usage: exit 2, PBX-6008. The text says what, and what would be right.
 class UsageError : public std::exception {
  public:
   explicit UsageError(std::string what) : what_(std::move(what)) {}
@@ -74,6 +74,7 @@ class UsageError : public std::exception {
 
 struct Parsed {
   const Command* command = nullptr;  // null: none was named
+  std::string group = {};            // help was asked for all commands below this word
   Arguments arguments;
   bool wants_help = false;
 };
@@ -93,6 +94,7 @@ struct Parsed {
 // Texts made from the table.
 [[nodiscard]] std::string usage_of(const Command& command);
 [[nodiscard]] std::string overview_text();
+[[nodiscard]] std::string group_text(std::string_view group);  // empty: there is no such group
 [[nodiscard]] std::string reference_markdown();
 [[nodiscard]] std::string completion_script(std::string_view shell);
 

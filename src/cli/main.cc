@@ -10,7 +10,12 @@ namespace pillarbox::cli {
 namespace {
 
 int run(const std::vector<std::string>& words) {
+  if (words.size() == 1 && words.front() == "--version") return run({"version"});
   const Parsed parsed = parse(words);
+  if (!parsed.group.empty()) {
+    write_out(group_text(parsed.group));
+    return kDone;
+  }
   if (parsed.command == nullptr) {
     write_out(overview_text());
     return words.empty() ? kUsage : kDone;
@@ -23,8 +28,8 @@ int run(const std::vector<std::string>& words) {
   return parsed.command->run(context, parsed.arguments);
 }
 
-int fail(std::string_view what, int code) {
-  std::cerr << "pillarbox: " << printable(what) << '\n';
+int fail(std::string_view what, std::string_view our_code, int code) {
+  std::cerr << "pillarbox: " << printable(what) << " (" << our_code << ")\n";
   return code;
 }
 
@@ -37,17 +42,18 @@ int main(int argc, char** argv) {
   try {
     return cli::run({argv + 1, argv + argc});
   } catch (const cli::UsageError& error) {
-    return cli::fail(error.what(), cli::kUsage);
+    return cli::fail(error.what(), "PBX-6008", cli::kUsage);
   } catch (const cli::ConfigurationRefused& error) {
     std::cerr << "pillarbox: " << error.what() << '\n';
     return cli::kConfiguration;
   } catch (const cli::Declined& error) {
-    return cli::fail(error.what(), cli::kDeclined);
+    return cli::fail(error.what(), "PBX-6009", cli::kDeclined);
   } catch (const pillarbox::Error& error) {
-    return cli::fail(std::string(error.what()) + " (" + std::string(error.code()) + ")",
-                     cli::exit_code_for(error));
+    const std::string doubt =
+        error.in_doubt() ? "; nobody knows whether it was done: look before you repeat it" : "";
+    return cli::fail(error.what() + doubt, error.code(), cli::exit_code_for(error));
   } catch (const std::exception& error) {
-    return cli::fail(std::string("this is a defect, please report it: ") + error.what(),
+    return cli::fail(std::string("this is a defect, please report it: ") + error.what(), "PBX-6099",
                      cli::kFailed);
   }
 }

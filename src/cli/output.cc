@@ -128,7 +128,12 @@ void Table::write(const Style& style, DbTime now, std::string_view extra) const 
       }
       break;
     case Format::id:
-      for (const auto& row : rows_) out += text_of(row.front(), style, now) + "\n";
+      for (const auto& row : rows_) {
+        const auto id = std::find_if(row.begin(), row.end(), [](const Cell& cell) {
+          return std::holds_alternative<IdCell>(cell);
+        });
+        out += text_of(id == row.end() ? row.front() : *id, style, now) + "\n";
+      }
       break;
     case Format::tsv:
       for (std::size_t i = 0; i < columns_.size(); ++i)

@@ -32,7 +32,7 @@ struct Column {
 };
 
 // What a command answers: rows of one kind. Written to stdout in the chosen format; -o id writes
-// each row's first cell.
+// each row's id, or else its first cell.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

@@ -85,6 +85,63 @@ const Command* take_command(std::vector<std::string>& words) {
   return best;
 }
 
+// The words that may follow `group`, as in "list groups export" after "dead".
+std::vector<std::string_view> words_below(std::string_view group) {
+  std::vector<std::string_view> out;
+  for (const Command& command : commands()) {
+    const std::string_view path = command.path;
+    if (path.size() > group.size() && path.starts_with(group) && path[group.size()] == ' ')
+      out.push_back(path.substr(group.size() + 1));
+  }
+  return out;
+}
+
+// Among the flags that the command takes, or among all while none was named.
+std::string nearest_flag(const std::string& name, const std::vector<std::string>& words) {
+  std::vector<std::string> rest = words;
+  const Command* named = take_command(rest);
+  std::vector<std::string_view> names;
+  for (const Flag& flag : global_flags()) names.push_back(flag.name);
+  for (const Command& command : commands()) {
+    if (named != nullptr && named != &command) continue;
+    for (const Flag& flag : command.flags) names.push_back(flag.name);
+  }
+  return did_you_mean(name, names, "--");
+}
+
+[[noreturn]] void refuse_command(const std::vector<std::string>& words) {
+  const std::string& first = words.front();
+  const std::vector<std::string_view> below = words_below(first);
+  if (!below.empty()) {
+    std::string choices;
+    for (const std::string_view word : below)
+      choices += (choices.empty() ? "" : ", ") + std::string(word);
+    if (words.size() == 1) throw UsageError("\"" + first + "\" what? One of " + choices);
+    throw UsageError("\"" + first + "\" has no \"" + words[1] + "\"" +
+                     did_you_mean(words[1], below, first + " ") + " There are " + choices);
+  }
+  std::vector<std::string_view> names;
+  for (const Command& command : commands())
+    names.push_back(command.path.substr(0, command.path.find(' ')));
+  throw UsageError("unknown command \"" + first + "\"" + did_you_mean(first, names, "") +
+                   " See: pillarbox help");
+}
+
+void check_words(const Command& command, const std::vector<std::string>& words) {
+  const std::string usage =
+      "pillarbox " + std::string(command.path) + " " + std::string(command.words);
+  if (words.size() < command.words_min) throw UsageError("something is missing: " + usage);
+  if (words.size() <= command.words_max) return;
+  const std::string& word = words[command.words_max];
+  const std::vector<std::string_view> below = words_below(command.path);
+  if (!below.empty()) {
+    throw UsageError("\"" + std::string(command.path) + "\" has no \"" + word + "\"" +
+                     did_you_mean(word, below, std::string(command.path) + " ") +
+                     " See: pillarbox " + std::string(command.path) + " --help");
+  }
+  throw UsageError("\"" + word + "\" is too much: " + usage);
+}
+
 }  // namespace
 
 std::optional<std::string> Arguments::get(std::string_view flag) const {
@@ -122,12 +179,7 @@ Parsed parse(std::span<const std::string> typed) {
       if (equals != std::string::npos) value = word.substr(equals + 1);
       flag = find_flag(name);
       if (flag == nullptr) {
-        std::vector<std::string_view> names;
-        for (const Flag& one : global_flags()) names.push_back(one.name);
-        for (const Command& command : commands()) {
-          for (const Flag& one : command.flags) names.push_back(one.name);
-        }
-        throw UsageError("unknown flag --" + name + did_you_mean(name, names, "--"));
+        throw UsageError("unknown flag --" + name + nearest_flag(name, words));
       }
     } else {
       flag = find_short(word[1]);
@@ -148,7 +200,7 @@ Parsed parse(std::span<const std::string> typed) {
     given.emplace_back(flag, std::move(*value));
   }
 
-  const std::string first = words.empty() ? std::string{} : words.front();
+  const std::vector<std::string> all_words = words;
   out.command = take_command(words);
   for (auto& [flag, value] : given) {
     if (flag->name == "help") out.wants_help = true;
@@ -160,22 +212,13 @@ Parsed parse(std::span<const std::string> typed) {
     out.arguments.flags.emplace(flag->name, std::move(value));
   }
   if (out.command == nullptr) {
-    if (first.empty()) return out;
-    std::vector<std::string_view> names;
-    for (const Command& command : commands())
-      names.push_back(command.path.substr(0, command.path.find(' ')));
-    throw UsageError("unknown command \"" + first + "\"" + did_you_mean(first, names, "") +
-                     " See: pillarbox help");
+    // "pillarbox relay --help": the group has no command of its own.
+    if (all_words.empty()) return out;
+    if (!out.wants_help || words_below(all_words.front()).empty()) refuse_command(all_words);
+    out.group = all_words.front();
+    return out;
   }
-  if (!out.wants_help &&
-      (words.size() < out.command->words_min || words.size() > out.command->words_max)) {
-    throw UsageError(words.size() < out.command->words_min
-                         ? "something is missing: pillarbox " + std::string(out.command->path) +
-                               " " + std::string(out.command->words)
-                         : "\"" + words[out.command->words_max] + "\" is too much: pillarbox " +
-                               std::string(out.command->path) + " " +
-                               std::string(out.command->words));
-  }
+  if (!out.wants_help) check_words(*out.command, words);
   out.arguments.words = std::move(words);
   return out;
 }

@@ -92,6 +92,24 @@ std::string usage_of(const Command& command) {
   return out.str();
 }
 
+std::string group_text(std::string_view group) {
+  std::ostringstream out;
+  std::size_t width = 0;
+  const auto below = [&](const Command& command) {
+    return command.path.starts_with(group) &&
+           (command.path.size() == group.size() || command.path[group.size()] == ' ');
+  };
+  for (const Command& command : commands()) {
+    if (below(command)) width = std::max(width, command.path.size());
+  }
+  for (const Command& command : commands()) {
+    if (!below(command)) continue;
+    out << "  pillarbox " << command.path << std::string(width - command.path.size() + 2, ' ')
+        << command.summary << '\n';
+  }
+  return out.str();
+}
+
 std::string overview_text() {
   std::ostringstream out;
   out << "Pillarbox: a transactional outbox. What must happen next is a row in your own database; "
