@@ -254,7 +254,7 @@ def run(arguments) -> str:
             raise Wrong(f"the receiver did not start: {(folder / 'receiver.log').read_text()[-500:]}")
         (folder / "pillarbox.toml").write_text(config(store.url, int(port), folder))
         subprocess.run([arguments.pillarbox, "migrate"], cwd=folder, check=True, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL)
+                       capture_output=True)
         store.connect()
 
         def new_relay() -> None:

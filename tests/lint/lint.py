@@ -120,8 +120,9 @@ def layers_look_down_only() -> list[str]:
 
 
 def tests_do_not_sleep() -> list[str]:
+    # But where the length of a wait is what is tested; the line then says "sleep:" and why.
     tests = [path for path in CXX if path.name.endswith("_test.cc") or path.parts[0] == "tests"]
-    return matches(tests, r"\b(sleep_for|sleep_until|usleep|nanosleep)\b", "sleep; wait for the event")
+    return matches(tests, r"\b(sleep_for|sleep_until|usleep|nanosleep)\b(?!.*// sleep: )", "sleep; wait for the event")
 
 
 def headers_say_pragma_once() -> list[str]:

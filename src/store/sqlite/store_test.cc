@@ -75,7 +75,7 @@ TEST_F(SqliteStore, WaitsForAWriterAndThenSucceeds) {
     other.rows("begin immediate; update pillarbox_outbox set last_error = 'x' where id = 1");
     const auto begun = Clock::now();
     std::jthread unlock([&] {
-      std::this_thread::sleep_until(begun + std::chrono::milliseconds(300));
+      std::this_thread::sleep_until(begun + Millis(300));  // sleep: a lock held for so long
       other.rows("rollback");
     });
     act();
