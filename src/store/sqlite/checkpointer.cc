@@ -14,7 +14,15 @@ namespace {
 
 constexpr int kStepPages = 1'000;
 constexpr Millis kGateWait{1'000};
-constexpr std::chrono::milliseconds kReadersRunOut{20};
+constexpr std::chrono::milliseconds kLook{5};
+
+// How long writers are kept out so that readers run out: not at all, unless they have got in the
+// way for a while.
+Millis patience(int wal_pages) {
+  if (wal_pages < 6'000) return Millis{0};    // 24 MiB
+  if (wal_pages < 10'000) return Millis{25};  // 40 MiB
+  return Millis{150};
+}
 
 }  // namespace
 
@@ -30,7 +38,7 @@ void Checkpointer::after_commit(int wal_pages) noexcept {
   if (busy_.test_and_set(std::memory_order_acquire)) return;
   next_pages_.store(wal_pages + kStepPages, std::memory_order_relaxed);
   try {
-    checkpoint(wal_pages >= kPatientPages);
+    checkpoint(wal_pages);
   } catch (const Error&) {
     // The disk may be full, the file gone or the lock taken: the session's own next call says so.
     gate_.reset();
@@ -39,21 +47,25 @@ void Checkpointer::after_commit(int wal_pages) noexcept {
   busy_.clear(std::memory_order_release);
 }
 
-void Checkpointer::checkpoint(bool patient) {
+void Checkpointer::checkpoint(int wal_pages) {
   const Connection::Options options{.synchronous_full = false, .cache_kib = 64};
   if (gate_ == nullptr) gate_ = std::make_unique<Connection>(path_, options);
   if (copier_ == nullptr) copier_ = std::make_unique<Connection>(path_, options);
   gate_->start_call(kGateWait);
   copier_->start_call(Millis(0));
   Transaction gate(*gate_, Transaction::Kind::write);
-  int log_pages = 0;
-  int copied_pages = 0;
-  // PASSIVE under the gate: it waits for nobody, and nobody writes. A log that was copied as a
-  // whole is reset by the next writer that finds no reader in it.
-  const int code = sqlite3_wal_checkpoint_v2(copier_->raw(), "main", SQLITE_CHECKPOINT_PASSIVE,
-                                             &log_pages, &copied_pages);
-  if (code == SQLITE_OK && patient && log_pages == copied_pages)
-    std::this_thread::sleep_for(kReadersRunOut);
+  // PASSIVE under the gate: it waits for nobody, and nobody writes. Readers of older states keep it
+  // from copying all; those who come meanwhile read the newest. Once all is copied, newcomers read
+  // the database itself, and the next writer that finds nobody in the log resets it.
+  const auto until = std::chrono::steady_clock::now() + patience(wal_pages);
+  for (;;) {
+    int log_pages = 0;
+    int copied_pages = 0;
+    sqlite3_wal_checkpoint_v2(copier_->raw(), "main", SQLITE_CHECKPOINT_PASSIVE, &log_pages,
+                              &copied_pages);
+    if (std::chrono::steady_clock::now() >= until) return;
+    std::this_thread::sleep_for(kLook);
+  }
 }
 
 }  // namespace pillarbox::sqlite

@@ -27,11 +27,10 @@ class Checkpointer {
   // could not be emptied now is emptied after the next one.
   void after_commit(int wal_pages) noexcept;
 
-  static constexpr int kBeginPages = 4'000;    // 16 MiB
-  static constexpr int kPatientPages = 8'000;  // 32 MiB: readers get in the way
+  static constexpr int kBeginPages = 4'000;  // 16 MiB
 
  private:
-  void checkpoint(bool patient);
+  void checkpoint(int wal_pages);
 
   const std::string path_;
   std::atomic_flag busy_;

@@ -308,6 +308,16 @@ std::vector<Lease> SqliteStore::settle(std::span<const Settlement> settlements) 
 
 bool SqliteStore::settle_one(Connection& db, const Settlement& settlement, std::int64_t now) {
   const Lease& lease = settlement.lease;
+  if (settlement.kind == SettleKind::dispatched) {
+    if (keep_dispatched_)
+      return db.statement("settle_dispatched.sql", {":id", ":claimed_by", ":claim_no", ":now"})
+                 .run(lease.id, claimed_by_, lease.claim_no, now) == 1;
+    if (db.statement("settle_dispatched_away.sql", {":id", ":claimed_by", ":claim_no"})
+            .run(lease.id, claimed_by_, lease.claim_no) == 0)
+      return false;
+    db.statement("attempt_purge.sql", {":id"}).run(lease.id);
+    return true;
+  }
   const std::string error = core::storable_text(settlement.error, kErrorBytes);
   const std::string code = core::storable_text(settlement.code, kCodeBytes);
   const auto remember_attempt = [&](std::string_view outcome) {
@@ -318,14 +328,7 @@ bool SqliteStore::settle_one(Connection& db, const Settlement& settlement, std::
   };
   switch (settlement.kind) {
     case SettleKind::dispatched:
-      if (keep_dispatched_)
-        return db.statement("settle_dispatched.sql", {":id", ":claimed_by", ":claim_no", ":now"})
-                   .run(lease.id, claimed_by_, lease.claim_no, now) == 1;
-      if (db.statement("settle_dispatched_away.sql", {":id", ":claimed_by", ":claim_no"})
-              .run(lease.id, claimed_by_, lease.claim_no) == 0)
-        return false;
-      db.statement("attempt_purge.sql", {":id"}).run(lease.id);
-      return true;
+      break;  // above
     case SettleKind::retry:
       if (!remember_attempt("retry")) return false;
       db.statement("settle_retry.sql",
