@@ -41,7 +41,7 @@ core::WorkerPolicy worker_policy(const RelaySettings& settings) {
 void Reporter::tell(const EventName& event, Fields fields) const noexcept {
   if (!observer_) return;
   try {
-    fields.emplace_back("outbox", outbox_);
+    if (!outbox_.empty()) fields.emplace_back("outbox", outbox_);
     observer_->event(event.name, fields);
   } catch (...) {  // an observer's trouble is not a delivery's
     static_cast<void>(0);

@@ -153,7 +153,7 @@ class Relay::Body {
 
  private:
   void tell(const relay::EventName& event, const relay::Fields& fields) const {
-    if (observer_) observer_->event(event.name, fields);
+    relay::Reporter(observer_, {}).tell(event, fields);
   }
 
   RelaySettings settings_;
