@@ -206,8 +206,9 @@ def bad_days(mailer: subprocess.Popen, port: int) -> subprocess.Popen:
     poison = ask("app.db", "select id from pillarbox_outbox where status = 3")
     history = ask("app.db", "select count(*) from pillarbox_attempt where outbox_id = ?", poison)
     say(f"   A message that no one can handle: tried {history} times, then dead, with its history (pillarbox show {poison}):")
-    for line in pillarbox("show", str(poison)).splitlines():
-        say(f"     {line}")
+    lines = pillarbox("show", str(poison), "-o", "table").splitlines()
+    for line in lines[-history - 1:]:
+        say(f"     {line[:130].rstrip()}")
     figure("C: attempts before the poison message died", history, 4, f"pillarbox show {poison}")
 
     kill(mailer)
