@@ -186,6 +186,7 @@ int bench_enqueue(Context& context, const Arguments& arguments) {
     figures.push_back({n / took, (cpu_seconds() - cpu) * 1e6 / n});
     context.say("run " + std::to_string(run + 1) + ": " +
                 std::to_string(static_cast<std::int64_t>(figures.back().rate)) + " commits/s");
+    bed.drain();
   }
   return tell(context, bed, plan, "enqueue, one message a transaction", std::move(figures));
 }

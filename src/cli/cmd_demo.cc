@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <thread>
 
@@ -41,6 +42,18 @@ class TemporaryFolder {
 };
 
 void told(const std::string& line) { write_out(line + "\n"); }
+
+// For what the relay does between two looks: a message that waits for its retry is not due, so the
+// relay counts as idle then.
+void wait_until(const std::function<bool()>& holds, const char* what) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > until)
+      throw Error(ErrorKind::timeout, "PBX-6006",
+                  std::string("the demo waited in vain for ") + what);
+    std::this_thread::sleep_for(Millis{10});
+  }
+}
 
 void wait(Relay& relay, const char* what) {
   if (!relay.wait_until_idle(Millis{30'000})) {
@@ -86,12 +99,15 @@ int demo(Context&, const Arguments& arguments) {
   told("1. 100 messages enqueued, " + std::to_string(delivered) + " delivered.");
 
   admin->enqueue({.job_type = "email.broken.v1", .payload = "{\"user\":7}"});
-  wait(relay, "a message that nobody can handle");
   Filter dead;
   dead.statuses = {Status::dead};
-  const MessageList letters = admin->list(dead, Page{});
-  if (letters.rows.size() != 1)
-    throw Error(ErrorKind::internal, "PBX-6006", "the demo expected one dead letter");
+  MessageList letters;
+  wait_until(
+      [&] {
+        letters = admin->list(dead, Page{});
+        return letters.rows.size() == 1;
+      },
+      "a dead letter");
   told("2. A message that nobody can handle: " + std::to_string(letters.rows[0].attempts) +
        " attempts, then dead: \"" + letters.rows[0].last_error + "\". Its history:");
   const auto poisoned = admin->show(letters.rows[0].id, false);
@@ -109,19 +125,11 @@ int demo(Context&, const Arguments& arguments) {
   outage.attempts_max = 0;
   outage.error_contains = "down";
   // Until the relay has met the outage: a message was tried, and given back with its attempt.
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (admin->list(outage, Page{}).rows.empty()) {
-    if (std::chrono::steady_clock::now() > patience)
-      throw Error(ErrorKind::timeout, "PBX-6006", "the demo's relay did not meet the outage");
-    std::this_thread::sleep_for(Millis{10});
-  }
+  wait_until([&] { return !admin->list(outage, Page{}).rows.empty(); }, "the outage");
   told("3. The mail provider is down and 50 messages come in: " +
        std::to_string(admin->overview().dead - 1) + " died of it; no attempt was spent.");
   sink_is_up = true;
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (delivered < before + 50 && std::chrono::steady_clock::now() < until) {
-    static_cast<void>(relay.wait_until_idle(Millis{200}));
-  }
+  wait_until([&] { return delivered == before + 50; }, "what the outage held back");
   told("   It is back: " + std::to_string(delivered - before) + " delivered.");
 
   admin->brake("type:email.*", Context::who(), "demo");
@@ -129,7 +137,7 @@ int demo(Context&, const Arguments& arguments) {
   told("4. The brake is on: 10 enqueued, " + std::to_string(admin->overview().braked) +
        " wait, none is lost.");
   admin->unbrake("type:email.*", Context::who());
-  wait(relay, "the brake lifted");
+  wait_until([&] { return delivered == before + 60; }, "what the brake held back");
   told("   Lifted: " + std::to_string(admin->overview().braked) + " wait.");
   relay.stop();
   told("In all " + std::to_string(delivered) + " delivered. " +
