@@ -123,6 +123,8 @@ def a_payload_that_looks_like_a_secret_is_pointed_out(desk):
 def exit_codes_say_what_kind_of_trouble_it_was(desk):
     desk.run(code=2)
     desk.run("help")
+    assert "pillarbox migrate" in desk.run("status", code=4).stderr
+    desk.ask("create table mine (x)")  # a database, and no outbox in it
     assert "pillarbox migrate" in desk.run("status", code=5).stderr
     desk.migrated()
     desk.run("show", "999", code=7)
@@ -316,7 +318,7 @@ def a_check_fails_loudly_when_nobody_delivers(desk):
 def the_schema_can_be_planned_printed_and_verified(desk):
     assert "would apply 1" in desk.run("migrate", "--dry-run").stderr
     assert not desk.ask("select 1 from sqlite_master where name = 'pillarbox_outbox'")
-    assert "create table pillarbox_outbox" in desk.run("migrate", "sql").stdout.lower()
+    assert "create table if not exists pillarbox_outbox" in desk.run("migrate", "sql").stdout.lower()
     desk.run("migrate", "status", code=5)
     desk.migrated()
     desk.run("migrate", "status")
