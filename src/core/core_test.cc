@@ -142,6 +142,12 @@ TEST(UrlText, NeverShowsASecret) {
             "postgresql://u:***@h/db?sslpassword=***&x=1");
   EXPECT_EQ(redact_url("http://u:hun@ter2@h/"), "http://u:***@h/");
   EXPECT_EQ(redact_url("host=h password=hunter2"), "***");
+  EXPECT_EQ(redact_url("postgresql://u:hun/ter2@h/db"), "postgresql://u:***@h/db");
+  EXPECT_EQ(redact_url("postgresql://u:hun?ter2@h/db"), "postgresql://u:***@h/db");
+  EXPECT_EQ(redact_url("postgresql://u:hun#ter2@h/db?x=1"), "postgresql://u:***@h/db");
+  EXPECT_EQ(redact_url("u:hunter2@h/db"), "u:***@h/db");
+  EXPECT_EQ(redact_url("https://h/a@b?c=1"), "https://h/a@b?c=1");
+  EXPECT_EQ(redact_url("file:/spool/a@b.jsonl"), "file:/spool/a@b.jsonl");
   try {
     (void)parse_url("http://u:hunter2@h:bad/");
     FAIL();

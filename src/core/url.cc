@@ -119,6 +119,24 @@ std::string redact_url(std::string_view url) {
   const Parts parts = split(url);
   std::string out(parts.scheme);
   out += ':';
+  // An '@' beyond where the authority ends: a password with a bare '/', '?' or '#' in it, or a URL
+  // without its scheme ("user:password@host"). Hiding too much is the lesser harm.
+  const std::size_t colon_at = parts.host_port.find(':');
+  const bool may_hold_password = parts.has_authority
+                                     ? !parts.has_user_info && colon_at != std::string_view::npos
+                                     : !parts.path.starts_with('/');
+  const std::size_t last_at = url.rfind('@');
+  if (may_hold_password && last_at != std::string_view::npos) {
+    if (parts.has_authority) {
+      out += "//";
+      out += parts.host_port.substr(0, colon_at);
+      out += ':';
+    }
+    out += "***";
+    const std::string_view tail = url.substr(last_at);
+    out += tail.substr(0, tail.find_first_of("?#"));
+    return out;
+  }
   if (parts.has_authority) {
     out += "//";
     if (parts.has_user_info) {
