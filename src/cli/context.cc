@@ -163,6 +163,9 @@ Filter Context::filter_of(const Arguments& arguments) {
     }
     throw UsageError(all);
   }
+  if (!parsed.routes.empty() && !parsed.filter.job_types.empty()) {
+    throw UsageError("--filter: give route or type, not both: a route stands for its type");
+  }
   for (const std::string& name : parsed.routes) {
     bool found = false;
     for (const RouteSettings& route : configuration().relay.routes) {

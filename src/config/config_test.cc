@@ -165,6 +165,15 @@ TEST(ConfigText, ShowsNoPassword) {
   for (const Value& value : loaded.configuration->values)
     EXPECT_THAT(value.text, ::testing::Not(HasSubstr("hunter2")));
   EXPECT_EQ(loaded.configuration->warnings.size(), 1U);
+  const Loaded proxied = read(
+      "[[outbox]]\nstore = \"sqlite:a\"\n[sink.p]\nurl = \"https://h/\"\nproxy = "
+      "\"http://u:hunter2@p:1\"\n");
+  for (const Problem& problem : proxied.problems)
+    EXPECT_THAT(problem.text, ::testing::Not(HasSubstr("hunter2")));
+  if (proxied.configuration) {
+    for (const Value& value : proxied.configuration->values)
+      EXPECT_THAT(value.text, ::testing::Not(HasSubstr("hunter2")));
+  }
 }
 
 TEST(Secrets, AreReadAnewEachTime) {

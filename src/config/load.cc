@@ -393,7 +393,9 @@ class Reader {
       } else if (std::find(known.begin(), known.end(), key.str()) == known.end()) {
         unknown(key, at, known);
       } else if (const auto text = scalar(value, at)) {
-        shown(at, *text, line_of(value));
+        // A setting may be an address with a password in it, as a proxy's is.
+        shown(at, text->find("://") == std::string::npos ? *text : core::redact_url(*text),
+              line_of(value));
         if (key.str() == "timeout") {
           info.timeout = core::parse_duration(*text);
           if (!info.timeout || *info.timeout < Millis{1})

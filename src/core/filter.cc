@@ -96,6 +96,16 @@ class Parser {
   void apply(const Term& term) {
     Filter& f = out_.filter;
     const bool may_be_negated = term.name == "type" || term.name == "reason";
+    // Said twice, "and" would be meant; a list would be searched with "or", and a single value
+    // would replace the first.
+    const bool may_be_repeated = term.negated || term.name == "age" || term.name == "attempts" ||
+                                 term.name.starts_with("header.");
+    if (!may_be_repeated && std::count(seen_.begin(), seen_.end(), term.name) > 0) {
+      problem(term.position,
+              "\"" + term.name + "\" is given twice; join alternatives with a comma");
+      return;
+    }
+    if (!term.negated) seen_.push_back(term.name);
     if (term.negated && !may_be_negated) {
       problem(term.position, "only type and reason can be negated with '-'");
       return;
@@ -125,7 +135,8 @@ class Parser {
         }
       }
     } else if (term.name == "error") {
-      if (term.values.size() != 1) problem(term.position, "error takes one text");
+      if (term.values.size() != 1 || term.values.front().empty())
+        problem(term.position, "error takes one text");
       f.error_contains = term.values.front();
     } else if (term.name == "age") {
       age(term);
@@ -185,6 +196,11 @@ class Parser {
 
   // ">5m" or "<5m"
   void age(const Term& term) {
+    if (term.values.size() != 1) {
+      problem(term.position,
+              "a comma means or, and age takes one value; write age:>5m age:<1h for both");
+      return;
+    }
     for (const std::string& value : term.values) {
       const auto duration =
           value.size() > 1 ? parse_duration(std::string_view(value).substr(1)) : std::nullopt;
@@ -192,13 +208,21 @@ class Parser {
         problem(term.position,
                 "age \"" + value + "\" must be >DURATION or <DURATION, as in age:>5m");
       } else {
-        (value[0] == '>' ? out_.filter.age_min : out_.filter.age_max) = *duration;
+        auto& bound = value[0] == '>' ? out_.filter.age_min : out_.filter.age_max;
+        if (bound) problem(term.position, "this side of age is given twice");
+        bound = *duration;
       }
     }
   }
 
   // "3", ">3", "<3"
   void attempts(const Term& term) {
+    if (term.values.size() != 1) {
+      problem(
+          term.position,
+          "a comma means or, and attempts takes one value; write attempts:>1 attempts:<9 for both");
+      return;
+    }
     for (const std::string& value : term.values) {
       const bool compares = value[0] == '>' || value[0] == '<';
       const std::string_view digits = std::string_view(value).substr(compares ? 1 : 0);
@@ -209,6 +233,10 @@ class Parser {
           number == INT32_MAX) {
         problem(term.position, "attempts \"" + value + "\" must be a number, >NUMBER or <NUMBER");
         continue;
+      }
+      if ((value[0] != '<' && out_.filter.attempts_min) ||
+          (value[0] != '>' && out_.filter.attempts_max)) {
+        problem(term.position, "this side of attempts is given twice");
       }
       if (value[0] == '>') {
         out_.filter.attempts_min = number + 1;
@@ -224,6 +252,8 @@ class Parser {
   // "2026-12-01..2026-12-02", either side may be left out; a date alone is that day.
   void occurred(const Term& term) {
     const std::string& value = term.values.front();
+    if (term.values.size() != 1)
+      problem(term.position, "occurred takes one span, as in 2026-12-01..2026-12-02");
     const std::size_t dots = value.find("..");
     const auto from = parse_time(std::string_view(value).substr(0, dots));
     if (dots == std::string::npos) {
@@ -250,6 +280,7 @@ class Parser {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  std::vector<std::string> seen_;
   ParsedFilter out_;
 };
 

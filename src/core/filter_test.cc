@@ -41,9 +41,19 @@ TEST(FilterText, SaysWhereAndWhatWouldBeRight) {
   EXPECT_NE(only("status:daed").text.find("\"dead\""), std::string::npos);
   for (const std::string_view bad :
        {"dead", "status:", "error:\"x", "-status:dead", "age:5m", "attempts:many", "id:x",
-        "type:a*b", "occurred:yesterday", "reason:odd", "header.:x", "occurred:.."}) {
+        "type:a*b", "error:\"\"", "type:a type:b", "error:a error:b", "attempts:>1 attempts:>3",
+        "attempts:1,2", "age:>5m,<1h", "occurred:2026-12-01,2026-12-02", "occurred:yesterday",
+        "reason:odd", "header.:x", "occurred:.."}) {
     only(bad);
   }
+}
+
+TEST(FilterText, TakesBothSidesOfASpan) {
+  const ParsedFilter parsed =
+      parse_filter("age:>5m age:<1h attempts:>1 attempts:<9 -type:a -type:b");
+  EXPECT_TRUE(parsed.problems.empty());
+  EXPECT_EQ(parsed.filter.age_max, Millis(3'600'000));
+  EXPECT_EQ(parsed.filter.attempts_max, 8);
 }
 
 TEST(FilterText, SurvivesAnything) {

@@ -223,6 +223,7 @@ CASES = [snippets_are_cut_from_examples, python_on_sqlite, python_and_node_on_po
 
 
 def main() -> int:
+    subprocess.run([ROOT / "tests/interop/packages"], check=True, stdin=subprocess.DEVNULL, timeout=600)
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     failed = 0
