@@ -75,7 +75,7 @@ const config::Configuration& Context::configuration(bool needs_outbox) {
   for (const auto& [key, value] : source.overrides) {
     const auto& values = loaded.configuration->values;
     if (std::none_of(values.begin(), values.end(),
-                     [&](const config::Value& v) { return v.key == key; })) {
+                     [&wanted = key](const config::Value& v) { return v.key == wanted; })) {
       std::vector<std::string_view> names;
       for (const config::Value& v : values) names.push_back(v.key);
       const std::string near = core::nearest_name(key, names);

@@ -21,8 +21,8 @@ class PostgresqlTest : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     const auto server = postgresql_server(GetParam());
     if (!server) GTEST_SKIP() << missing_server(GetParam());
-    fixture_ =
-        std::make_unique<PostgresqlFixture>(PostgresqlFixture::Setup{database_url(*server, "own")});
+    fixture_ = std::make_unique<PostgresqlFixture>(
+        PostgresqlFixture::Setup{database_url(*server, "own"), {}});
   }
 
   [[nodiscard]] PostgresqlFixture& outbox() { return *fixture_; }

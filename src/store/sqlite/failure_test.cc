@@ -64,10 +64,9 @@ TEST_F(SqliteFailure, AFullDiskRefusesAndLosesNothing) {
   { std::ofstream(disk.path("ballast")) << std::string(4 * 1024 * 1024, 'x'); }
   auto store = factory_->connect(on_disk);
   std::string code;
-  std::size_t taken = 0;
   for (int i = 0; i < 200 && code.empty(); ++i) {
     try {
-      taken += store->claim({.count_max = 20}).messages.size();
+      static_cast<void>(store->claim({.count_max = 20}));  // only whether it is refused
       shell.rows(
           "update pillarbox_outbox set status = 0, claimed_by = null, locked_until = null where "
           "status = 1");
