@@ -129,7 +129,7 @@ std::string Context::who() {
     user = entry != nullptr ? entry->pw_name : std::to_string(::getuid());
   }
   std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) std::strcpy(host.data(), "unknown");
+  if (::gethostname(host.data(), host.size() - 1) != 0) host = {'h', 'o', 's', 't'};
   return user + "@" + host.data();
 }
 

@@ -71,7 +71,7 @@ MessageId MessageId::make() {
 std::string make_claimed_by() {
   constexpr std::size_t kHostMax = 60;  // claimed_by is at most 100 characters in every store
   std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) std::strcpy(host.data(), "unknown");
+  if (::gethostname(host.data(), host.size() - 1) != 0) host = {'h', 'o', 's', 't'};
   std::string name(host.data(), std::min(std::strlen(host.data()), kHostMax));
   for (char& c : name) {
     const auto lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
