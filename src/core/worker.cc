@@ -69,7 +69,7 @@ Action Worker::on(Event&& event, Instant now) {
 Action Worker::next(Instant now) {
   if (draining()) {
     while (!groups_.empty()) {
-      release_group(std::move(groups_.front()), Millis{0}, "shutdown", false);
+      release_group(std::move(groups_.front()), Millis{0}, "shutdown");
       groups_.pop_front();
     }
   }
@@ -184,7 +184,7 @@ std::optional<Action> Worker::start_next_group(Instant now) {
     groups_.pop_front();
     if (!lease_has_margin(now)) {
       // Perhaps no longer ours: not a byte of it is sent. If it still is, it is given back.
-      release_group(std::move(group), Millis{0}, "lease_too_short", false);
+      release_group(std::move(group), Millis{0}, "lease_too_short");
       continue;
     }
     const auto braked = std::stable_partition(
@@ -199,8 +199,7 @@ std::optional<Action> Worker::start_next_group(Instant now) {
     const RouteBoard::Permit permit = board_.begin(group.route, now);
     if (permit.kind == RouteBoard::Permit::Kind::blocked) {
       const Millis wait = until(permit.until, now);
-      release_group(std::move(group), wait + jittered(Millis{0}, wait / 4, random_), "backed_off",
-                    false);
+      release_group(std::move(group), wait + jittered(Millis{0}, wait / 4, random_), "backed_off");
       continue;
     }
     if (permit.kind == RouteBoard::Permit::Kind::probe && group.messages.size() > 1) {
@@ -416,11 +415,10 @@ void Worker::add(Settlement settlement, Instant now) {
   settlements_.push_back(std::move(settlement));
 }
 
-void Worker::release_group(Group&& group, Millis delay, std::string_view why,
-                           bool attempt_is_told) {
+void Worker::release_group(Group&& group, Millis delay, std::string_view why) {
   note(NoteKind::released, group.messages.size(), std::string(why));
   for (const ClaimedMessage& message : group.messages) {
-    release(message, delay, attempt_is_told ? why : std::string_view{});
+    release(message, delay, {});  // never sent: no attempt to tell of
   }
 }
 

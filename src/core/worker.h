@@ -143,7 +143,7 @@ class Worker {
   std::optional<Action> start_next_group(Instant now);
   std::optional<Action> next_settle(Instant now);
   Action next_claim(Instant now);
-  void release_group(Group&& group, Millis delay, std::string_view why, bool attempt_is_told);
+  void release_group(Group&& group, Millis delay, std::string_view why);
   void release(const ClaimedMessage& message, Millis delay, std::string_view code);
   void kill(const ClaimedMessage& message, DeadReason reason, KeyPolicy policy);
   void add(Settlement settlement, Instant now);

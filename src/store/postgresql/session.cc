@@ -272,7 +272,6 @@ std::vector<Result> Session::run(std::string_view what, std::vector<Call>& calls
   const bool writes = calls.size() > 1;
   std::vector<Result> answers;
   std::optional<Error> first_error;
-  bool stale = false;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     for (std::size_t k = 0; k <= prepares[i]; ++k) {
       ResultHandle result = next_result(what, deadline, writes);
@@ -282,7 +281,6 @@ std::vector<Result> Session::run(std::string_view what, std::vector<Call>& calls
         const char* state = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
         const char* words = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
         const std::string sqlstate = state != nullptr ? state : "08006";
-        stale = meaning_of(sqlstate).drop_statements;
         first_error = make_error(sqlstate, what, words != nullptr ? words : PQerrorMessage(c),
                                  writes && meaning_of(sqlstate).connection_lost);
       }
@@ -311,7 +309,6 @@ std::vector<Result> Session::run(std::string_view what, std::vector<Call>& calls
         disconnect();
       }
     }
-    static_cast<void>(stale);
     throw *first_error;
   }
   return answers;
