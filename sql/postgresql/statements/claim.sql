@@ -4,13 +4,13 @@
 -- $5 low-water mark: only rows available after it  $6 job types to leave alone
 --
 -- Walks index outbox_due in its order from the mark on; locks the rows it takes, skips those that others hold, never
--- waits. The update touches no indexed column. Rows whose lease ran out are taken over, and their lost attempt enters
--- the history.
+-- waits. Finds the locked rows again by their place in the table, which costs no index lookup. The update touches no
+-- indexed column. Rows whose lease ran out are taken over, and their lost attempt enters the history.
+-- Answers in no promised order: the caller sorts.
 with brakes as materialized (
   select scope from pillarbox.brake
 ), due as materialized (
-  select o.id, o.status as old_status, o.claimed_by as old_claimed_by, o.claim_no as old_claim_no,
-         o.attempts as old_attempts, o.available_at, octet_length(o.payload) as bytes
+  select o.ctid as place, o.id, o.status as old_status, octet_length(o.payload) as bytes
   from pillarbox.outbox as o
   where o.live and o.ordering_key is null
     and o.available_at > $5 and o.available_at <= now()
@@ -26,29 +26,23 @@ with brakes as materialized (
   limit $3
   for update skip locked
 ), taken as materialized (
-  select d.*
-  from (select due.*, sum(bytes) over so_far as bytes_so_far, row_number() over so_far as place
-        from due window so_far as (order by available_at, id rows unbounded preceding)) as d
-  where d.place = 1 or d.bytes_so_far <= $4::bigint
+  select d.place, d.id, d.old_status
+  from (select due.*, sum(bytes) over so_far as bytes_so_far, row_number() over so_far as nth
+        from due window so_far as (rows unbounded preceding)) as d
+  where d.nth = 1 or d.bytes_so_far <= $4::bigint
 ), lost as (
   insert into pillarbox.attempt (outbox_id, life, attempt, claim_no, claimed_by, started_at, outcome, code, error)
-  select t.id, o.life, t.old_attempts, t.old_claim_no, t.old_claimed_by, null, 'lease_lost', 'lease_lost',
+  select t.id, o.life, o.attempts, o.claim_no, o.claimed_by, null, 'lease_lost', 'lease_lost',
          'the lease ran out before the relay said what became of it'
-  from taken as t join pillarbox.outbox as o on o.id = t.id
+  from taken as t join pillarbox.outbox as o on o.ctid = t.place
   where t.old_status = 1
-), claimed as (
-  update pillarbox.outbox as o
-  set status = 1, claimed_by = $1, locked_until = now() + $2::bigint * interval '1 millisecond',
-      claim_no = o.claim_no + 1,
-      attempts = least(o.attempts, 2147483646) + 1
-  where o.id = any (array(select id from taken))
-  returning o.id, o.claim_no, o.message_id, o.job_type, o.payload, o.content_type, o.headers::text as headers,
-            o.correlation_id, o.ordering_key, o.occurred_at, o.available_at, o.attempts, o.life,
-            coalesce(o.expires_at <= now(), false) as expired
 )
-select c.id, c.claim_no, c.message_id, c.job_type, c.payload, c.content_type, c.headers, c.correlation_id,
-       c.ordering_key, c.occurred_at, c.available_at, c.attempts, c.life, c.expired,
-       c.id = any (array(select id from taken where old_status = 1)) as reclaimed,
-       (select count(*) from due) as seen
-from claimed as c
-order by c.available_at, c.id;
+update pillarbox.outbox as o
+set status = 1, claimed_by = $1, locked_until = now() + $2::bigint * interval '1 millisecond',
+    claim_no = o.claim_no + 1,
+    attempts = least(o.attempts, 2147483646) + 1
+where o.ctid = any (array(select place from taken))
+returning o.id, o.claim_no, o.message_id, o.job_type, o.payload, o.content_type, o.headers::text as headers,
+          o.correlation_id, o.ordering_key, o.occurred_at, o.available_at, o.attempts, o.life,
+          coalesce(o.expires_at <= now(), false) as expired, o.id = any (array(select id from taken where old_status = 1)) as reclaimed,
+          (select count(*) from due) as seen;

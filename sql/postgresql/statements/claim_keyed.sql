@@ -6,7 +6,7 @@
 -- Jumps in index outbox_keys from one key to the next: the cost is per key, however many messages wait behind its head.
 -- A head that is claimed, delayed, waiting for its retry, braked, or held by an earlier dead letter holds its key back.
 -- Returns at least one row: every row says how far it came (last_key, visited), and columns of a message are null when
--- none was claimed.
+-- none was claimed. In no promised order: the caller sorts.
 with recursive brakes as materialized (
   select scope from pillarbox.brake
 ), head as (
@@ -25,8 +25,7 @@ with recursive brakes as materialized (
                       limit 1) as n
   where h.step < $7::int
 ), due as materialized (
-  select o.id, o.status as old_status, o.claimed_by as old_claimed_by, o.claim_no as old_claim_no,
-         o.attempts as old_attempts, octet_length(o.payload) as bytes
+  select o.ctid as place, o.id, o.status as old_status, octet_length(o.payload) as bytes
   from pillarbox.outbox as o
   where o.id = any (array(select id from head))
     and o.live and o.available_at <= now()
@@ -47,22 +46,22 @@ with recursive brakes as materialized (
   limit $3
   for update skip locked
 ), taken as materialized (
-  select d.*
-  from (select due.*, sum(bytes) over so_far as bytes_so_far, row_number() over so_far as place
-        from due window so_far as (order by id rows unbounded preceding)) as d
-  where d.place = 1 or d.bytes_so_far <= $4::bigint
+  select d.place, d.id, d.old_status
+  from (select due.*, sum(bytes) over so_far as bytes_so_far, row_number() over so_far as nth
+        from due window so_far as (rows unbounded preceding)) as d
+  where d.nth = 1 or d.bytes_so_far <= $4::bigint
 ), lost as (
   insert into pillarbox.attempt (outbox_id, life, attempt, claim_no, claimed_by, started_at, outcome, code, error)
-  select t.id, o.life, t.old_attempts, t.old_claim_no, t.old_claimed_by, null, 'lease_lost', 'lease_lost',
+  select t.id, o.life, o.attempts, o.claim_no, o.claimed_by, null, 'lease_lost', 'lease_lost',
          'the lease ran out before the relay said what became of it'
-  from taken as t join pillarbox.outbox as o on o.id = t.id
+  from taken as t join pillarbox.outbox as o on o.ctid = t.place
   where t.old_status = 1
 ), claimed as (
   update pillarbox.outbox as o
   set status = 1, claimed_by = $1, locked_until = now() + $2::bigint * interval '1 millisecond',
       claim_no = o.claim_no + 1,
       attempts = least(o.attempts, 2147483646) + 1
-  where o.id = any (array(select id from taken))
+  where o.ctid = any (array(select place from taken))
   returning o.id, o.claim_no, o.message_id, o.job_type, o.payload, o.content_type, o.headers::text as headers,
             o.correlation_id, o.ordering_key, o.occurred_at, o.available_at, o.attempts, o.life,
             coalesce(o.expires_at <= now(), false) as expired
@@ -72,5 +71,4 @@ select c.id, c.claim_no, c.message_id, c.job_type, c.payload, c.content_type, c.
        c.id = any (array(select id from taken where old_status = 1)) as reclaimed,
        v.visited, v.last_key, (select count(*) from due) as seen
 from (select count(*) as visited, max(ordering_key) as last_key from head) as v
-left join claimed as c on true
-order by c.available_at, c.id;
+left join claimed as c on true;

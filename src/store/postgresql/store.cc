@@ -45,6 +45,22 @@ ClaimedMessage read_message(const Result& result, int row) {
   return message;
 }
 
+// The rows that hold a message, by when they were available and then by id.
+std::vector<int> rows_in_order(const Result& result) {
+  std::vector<std::pair<DbTime, std::int64_t>> keys;
+  std::vector<int> rows;
+  for (int row = 0; row < result.rows(); ++row) {
+    keys.emplace_back(result.time(row, 10), result.integer(row, 0));
+    if (!result.is_null(row, 0)) rows.push_back(row);
+  }
+  const auto earlier = [&keys](int a, int b) {
+    return keys[static_cast<std::size_t>(a)] < keys[static_cast<std::size_t>(b)];
+  };
+  if (!std::is_sorted(rows.begin(), rows.end(), earlier))
+    std::sort(rows.begin(), rows.end(), earlier);
+  return rows;
+}
+
 // Those of `leases` that are not among the answer's ids and claim numbers.
 std::vector<Lease> missing(std::span<const Lease> leases, const Result& result) {
   if (static_cast<std::size_t>(result.rows()) == leases.size()) return {};
@@ -126,7 +142,7 @@ void PostgresqlStore::take_unkeyed(const Result& result, const ClaimRequest& req
   const bool full = rows > 0 && (seen >= count || static_cast<std::size_t>(rows) < seen);
   unkeyed_full_ = full;
   out.more = out.more || full;
-  for (int row = 0; row < rows; ++row) out.messages.push_back(read_message(result, row));
+  for (const int row : rows_in_order(result)) out.messages.push_back(read_message(result, row));
   if (rows == 0) return;
   const auto reached =
       static_cast<DbTime>(to_int(out.messages.back().available_at) - kLowWaterLagUs);
@@ -140,12 +156,9 @@ void PostgresqlStore::take_unkeyed(const Result& result, const ClaimRequest& req
 void PostgresqlStore::take_keyed(const Result& result, std::size_t count, ClaimResult& out) {
   const std::size_t visited = static_cast<std::size_t>(result.integer(0, 15));
   const std::size_t limit = std::max(kKeysAtOnce, count);
-  std::size_t taken = 0;
-  for (int row = 0; row < result.rows(); ++row) {
-    if (result.is_null(row, 0)) continue;
-    out.messages.push_back(read_message(result, row));
-    ++taken;
-  }
+  const std::vector<int> rows = rows_in_order(result);
+  const std::size_t taken = rows.size();
+  for (const int row : rows) out.messages.push_back(read_message(result, row));
   const std::size_t seen = static_cast<std::size_t>(result.integer(0, 17));
   keyed_seen_ += taken;
   if (seen >= count || taken < seen) {
