@@ -17,6 +17,7 @@ create table if not exists pillarbox.schema_migration (
 -- status, claimed_by, locked_until, claim_no and attempts are in no index and in no index predicate, and the pages have
 -- room for a second version of each row: a claim is then a HOT update that writes to no index. `live` is what the
 -- indexes ask; claiming does not change it.
+-- The limits of texts look at their bytes first: each update checks them again, and counting characters costs.
 create table pillarbox.outbox (
   id             bigint generated always as identity,
   available_at   timestamptz not null default clock_timestamp(),
@@ -41,11 +42,16 @@ create table pillarbox.outbox (
   constraint outbox_pkey primary key (id),
   constraint outbox_message_id_key unique (message_id),
   constraint status_is_0_to_3 check (status between 0 and 3),
-  constraint job_type_has_1_to_200_characters check (char_length(job_type) between 1 and 200),
-  constraint content_type_has_1_to_100_characters check (char_length(content_type) between 1 and 100),
-  constraint correlation_id_has_at_most_64_characters check (char_length(correlation_id) <= 64),
-  constraint ordering_key_has_1_to_200_characters check (char_length(ordering_key) between 1 and 200),
-  constraint claimed_by_has_at_most_100_characters check (char_length(claimed_by) <= 100),
+  constraint job_type_has_1_to_200_characters
+    check (octet_length(job_type) between 1 and 200 or char_length(job_type) between 1 and 200),
+  constraint content_type_has_1_to_100_characters
+    check (octet_length(content_type) between 1 and 100 or char_length(content_type) between 1 and 100),
+  constraint correlation_id_has_at_most_64_characters
+    check (octet_length(correlation_id) <= 64 or char_length(correlation_id) <= 64),
+  constraint ordering_key_has_1_to_200_characters
+    check (octet_length(ordering_key) between 1 and 200 or char_length(ordering_key) between 1 and 200),
+  constraint claimed_by_has_at_most_100_characters
+    check (octet_length(claimed_by) <= 100 or char_length(claimed_by) <= 100),
   constraint claim_no_can_rise check (claim_no between 0 and 4611686018427387904),
   constraint payload_has_at_most_16_mib check (octet_length(payload) <= 16777216)
 ) with (

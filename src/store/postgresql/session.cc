@@ -314,9 +314,10 @@ std::vector<Result> Session::run(std::string_view what, std::vector<Call>& calls
   return answers;
 }
 
-std::vector<Result> Session::transaction(std::string_view what, std::vector<Call> calls) {
+std::vector<Result> Session::transaction(std::string_view what, std::vector<Call> calls,
+                                         std::string_view settings_statement) {
   const std::string limit_ms = std::to_string(call_timeout_.count());
-  Call settings{"settings", {}};
+  Call settings{settings_statement, {}};
   settings.parameters.text(limit_ms);
   calls.insert(calls.begin(), Call{"begin", {}});
   calls.insert(calls.begin() + 1, std::move(settings));

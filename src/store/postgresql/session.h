@@ -67,7 +67,9 @@ class Session {
   // The calls in one transaction (READ COMMITTED) and one round trip, each with the call's time
   // limit; one answer for each call. Throws Error; the transaction was then rolled back, or is in
   // doubt.
-  std::vector<Result> transaction(std::string_view what, std::vector<Call> calls);
+  // `settings_statement` runs first, with the time limit as its parameter; it has no answer.
+  std::vector<Result> transaction(std::string_view what, std::vector<Call> calls,
+                                  std::string_view settings_statement = "settings");
 
   // One call by itself.
   Result call(std::string_view what, Call call);

@@ -180,13 +180,18 @@ ClaimResult PostgresqlStore::claim(const ClaimRequest& request) {
     ClaimResult out;
     const Instant began = std::chrono::steady_clock::now();
     const Shares shares = shares_of(request.count_max);
+    const auto ask = [this](Call call) {
+      std::vector<Call> calls;
+      calls.push_back(std::move(call));
+      return std::move(session_.transaction("claim", std::move(calls), "claim_settings").front());
+    };
     const bool from_the_first = last_key_.empty();
     std::vector<Call> calls;
-    calls.push_back({"claim_guard", {}});
     if (shares.keyed > 0) calls.push_back(keyed_call(request, shares.keyed));
     if (shares.unkeyed > 0) calls.push_back(unkeyed_call(request, shares.unkeyed));
-    const std::vector<Result> answers = session_.transaction("claim", std::move(calls));
-    std::size_t at = 1;
+    const std::vector<Result> answers =
+        session_.transaction("claim", std::move(calls), "claim_settings");
+    std::size_t at = 0;
     keyed_seen_ = 0;
     if (shares.keyed > 0) take_keyed(answers[at++], shares.keyed, out);
     if (shares.unkeyed > 0) take_unkeyed(answers[at], request, shares.unkeyed, out);
@@ -197,10 +202,7 @@ ClaimResult PostgresqlStore::claim(const ClaimRequest& request) {
     while (shares.keyed > 0 && out.messages.empty() && !all_seen &&
            std::chrono::steady_clock::now() - began < kKeyedBudget) {
       const bool first = last_key_.empty();
-      std::vector<Call> again;
-      again.push_back({"claim_guard", {}});
-      again.push_back(keyed_call(request, shares.keyed));
-      take_keyed(session_.transaction("claim", std::move(again))[1], shares.keyed, out);
+      take_keyed(ask(keyed_call(request, shares.keyed)), shares.keyed, out);
       all_seen = first && !keys_remain_;
     }
     if (keys_remain_ && !all_seen) out.more = true;
@@ -210,21 +212,13 @@ ClaimResult PostgresqlStore::claim(const ClaimRequest& request) {
       if (out.messages.empty()) {
         // The other kind, before we say that there is nothing.
         const Shares other = shares_of(request.count_max);
-        std::vector<Call> second;
-        second.push_back({"claim_guard", {}});
-        second.push_back(other.keyed > 0 ? keyed_call(request, other.keyed)
-                                         : unkeyed_call(request, other.unkeyed));
-        const std::vector<Result> rest = session_.transaction("claim", std::move(second));
         if (other.keyed > 0) {
-          take_keyed(rest[1], other.keyed, out);
+          take_keyed(ask(keyed_call(request, other.keyed)), other.keyed, out);
           if (!from_the_first && out.messages.empty() && last_key_.empty()) {
-            std::vector<Call> wrapped;
-            wrapped.push_back({"claim_guard", {}});
-            wrapped.push_back(keyed_call(request, other.keyed));
-            take_keyed(session_.transaction("claim", std::move(wrapped))[1], other.keyed, out);
+            take_keyed(ask(keyed_call(request, other.keyed)), other.keyed, out);
           }
         } else {
-          take_unkeyed(rest[1], request, other.unkeyed, out);
+          take_unkeyed(ask(unkeyed_call(request, other.unkeyed)), request, other.unkeyed, out);
         }
       }
       if (!out.messages.empty()) out.more = true;
@@ -260,9 +254,15 @@ std::vector<Lease> PostgresqlStore::settle(std::span<const Settlement> settlemen
                   [](const Settlement& s) { return s.kind == SettleKind::dispatched; });
   if (!all_dispatched) return settle_mixed(leases, settlements);
   const LeaseArrays arrays = arrays_of(leases);
+  const bool first_claims = std::all_of(arrays.claim_nos.begin(), arrays.claim_nos.end(),
+                                        [](std::int64_t claim_no) { return claim_no == 1; });
   return repeat_on_conflict([&] {
-    Call call{keep_dispatched_ ? "settle_dispatched" : "settle_leave", {}};
-    call.parameters.text(claimed_by_).int8_array(arrays.ids).int8_array(arrays.claim_nos);
+    Call call{keep_dispatched_ ? "settle_dispatched"
+              : first_claims   ? "settle_leave_first"
+                               : "settle_leave",
+              {}};
+    call.parameters.text(claimed_by_).int8_array(arrays.ids);
+    if (keep_dispatched_ || !first_claims) call.parameters.int8_array(arrays.claim_nos);
     std::vector<Call> calls;
     calls.push_back(std::move(call));
     return missing(leases, session_.transaction("settle", std::move(calls)).front());
