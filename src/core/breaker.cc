@@ -18,6 +18,9 @@ bool Breaker::blocks(Instant now) const noexcept {
 }
 
 bool Breaker::answered() noexcept {
+  // A call that began before the breaker opened: the probe will tell, after the silence that was
+  // asked for.
+  if (open_ && !probing_) return false;
   const bool closes = open_;
   open_ = false;
   probing_ = false;

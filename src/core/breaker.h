@@ -30,7 +30,7 @@ class Breaker {
 
   void probe_started() noexcept { probing_ = true; }
   // Something was delivered, or the sink answered about single messages. True when this closed the
-  // breaker.
+  // breaker; only a probe closes it.
   bool answered() noexcept;
   // A call in which everything was transient. True when this opened the breaker.
   bool failed(Instant now, Random& random);

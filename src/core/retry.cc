@@ -10,7 +10,7 @@ Millis retry_ceiling(const RetryPolicy& policy, std::int32_t attempts) noexcept 
   // again.
   Millis ceiling = std::min(policy.base, policy.cap);
   for (std::int32_t i = 1; i < attempts && ceiling < policy.cap; ++i)
-    ceiling = std::min(ceiling * 2, policy.cap);
+    ceiling = ceiling > policy.cap / 2 ? policy.cap : ceiling * 2;
   return ceiling;
 }
 

@@ -40,6 +40,9 @@ class RouteBoard {
   // or full.
   [[nodiscard]] std::vector<std::string> excluded_types(Instant now);
   [[nodiscard]] std::vector<std::string> unroutable_types() const;
+  [[nodiscard]] bool remembers(std::string_view job_type) const {
+    return types_.find(job_type) != types_.end();
+  }
 
   // True once after something that was left alone may be claimed again: look everywhere.
   [[nodiscard]] bool take_sweep_request(Instant now);

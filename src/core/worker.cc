@@ -58,7 +58,7 @@ Action Worker::on(Event&& event, Instant now) {
   } else if (const auto* woken = std::get_if<Woken>(&event)) {
     PILLARBOX_ASSERT(doing_ == Doing::waiting);
     if (woken->by_timer && idle_) sweep_next_ = true;
-    idle_ = false;
+    was_idle_ = std::exchange(idle_, false);
   } else {
     PILLARBOX_ASSERT(doing_ == Doing::nothing);  // Started
   }
@@ -69,14 +69,11 @@ Action Worker::on(Event&& event, Instant now) {
 Action Worker::next(Instant now) {
   if (draining()) {
     while (!groups_.empty()) {
-      release_group(std::move(groups_.front()), Millis{0}, "shutdown");
+      release_group(std::move(groups_.front()), Millis{0}, "shutdown", now);
       groups_.pop_front();
     }
   }
-  // Between groups, what is known is written when it is old enough; at the end, all of it.
-  const bool due =
-      groups_.empty() || (oldest_unsettled_ && now - *oldest_unsettled_ >= policy_.settle_after);
-  if (due) {
+  if (settle_is_due(now)) {
     if (auto action = next_settle(now)) return *action;
   }
   if (auto action = start_next_group(now)) return *action;
@@ -105,9 +102,10 @@ Action Worker::next_claim(Instant now) {
   claim.bytes_max = policy_.batch_bytes;
   claim.lease = policy_.lease;
   claim.excluded_types = board_.excluded_types(now);
-  sweeping_ = std::exchange(sweep_next_, false);
-  if (board_.take_sweep_request(now)) sweeping_ = true;
-  if (now >= next_sweep_) sweeping_ = true;
+  sweeping_ = std::exchange(sweep_next_, false) || now >= next_sweep_;
+  // A busy worker keeps to its schedule: routes that fill and empty ask all the time.
+  if ((sweeping_ || std::exchange(was_idle_, false)) && board_.take_sweep_request(now))
+    sweeping_ = true;
   claim.sweep = sweeping_;
   doing_ = Doing::claiming;
   return claim;
@@ -126,6 +124,7 @@ void Worker::take_claimed(Claimed&& claimed, Instant now) {
   std::vector<Group> open(board_.size());  // the group of each route that still takes messages
   std::deque<Group> suspects;
   std::size_t reclaimed = 0;
+  suspects_begun_ = false;
   for (ClaimedMessage& message : claimed.result.messages) {
     PILLARBOX_ASSERT(message.lease.claim_no > 0);
     leases_.push_back(message.lease);
@@ -134,9 +133,11 @@ void Worker::take_claimed(Claimed&& claimed, Instant now) {
     if (!route) {
       if (const auto reason = dead_on_arrival(message, RetryPolicy{.max_attempts = INT32_MAX});
           reason) {
-        kill(message, *reason, KeyPolicy::hold);
+        kill(message, *reason, KeyPolicy::hold, now);
       } else {
-        release(message, policy_.unroutable_delay, "unroutable");
+        // What is remembered is left alone from now on, and free for a relay that has the route.
+        const bool left_alone = board_.remembers(message.job_type);
+        release(message, left_alone ? Millis{0} : policy_.unroutable_delay, "unroutable", now);
         notes_.push_back({.kind = NoteKind::unroutable,
                           .id = message.lease.id,
                           .message_id = message.message_id,
@@ -146,13 +147,13 @@ void Worker::take_claimed(Claimed&& claimed, Instant now) {
     }
     const RouteSettings& settings = board_.settings(*route);
     if (const auto reason = dead_on_arrival(message, board_.retry(*route)); reason) {
-      kill(message, *reason, settings.on_dead);
+      kill(message, *reason, settings.on_dead, now);
       continue;
     }
     if (message.reclaimed) {
       // It may have killed its last holder: alone, so that its neighbours are not taken down with
       // it.
-      Group alone{*route, {}};
+      Group alone{.route = *route, .suspect = true};
       alone.messages.push_back(std::move(message));
       suspects.push_back(std::move(alone));
       continue;
@@ -169,7 +170,6 @@ void Worker::take_claimed(Claimed&& claimed, Instant now) {
   // Suspects go last: what they may take down is then already done.
   for (Group& group : suspects) groups_.push_back(std::move(group));
   if (reclaimed > 0) note(NoteKind::reclaimed, reclaimed);
-  if (!settlements_.empty()) oldest_unsettled_ = now;
 }
 
 // ---- deliver ----
@@ -184,7 +184,7 @@ std::optional<Action> Worker::start_next_group(Instant now) {
     groups_.pop_front();
     if (!lease_has_margin(now)) {
       // Perhaps no longer ours: not a byte of it is sent. If it still is, it is given back.
-      release_group(std::move(group), Millis{0}, "lease_too_short");
+      release_group(std::move(group), Millis{0}, "lease_too_short", now);
       continue;
     }
     const auto braked = std::stable_partition(
@@ -192,28 +192,30 @@ std::optional<Action> Worker::start_next_group(Instant now) {
         [&](const ClaimedMessage& message) { return !board_.braked(message.job_type); });
     if (braked != group.messages.end()) {
       note(NoteKind::released, static_cast<std::size_t>(group.messages.end() - braked), "brake");
-      for (auto it = braked; it != group.messages.end(); ++it) release(*it, Millis{0}, "brake");
+      for (auto it = braked; it != group.messages.end(); ++it)
+        release(*it, Millis{0}, "brake", now);
       group.messages.erase(braked, group.messages.end());
       if (group.messages.empty()) continue;
     }
     const RouteBoard::Permit permit = board_.begin(group.route, now);
     if (permit.kind == RouteBoard::Permit::Kind::blocked) {
       const Millis wait = until(permit.until, now);
-      release_group(std::move(group), wait + jittered(Millis{0}, wait / 4, random_), "backed_off");
+      release_group(std::move(group), wait + jittered(Millis{0}, wait / 4, random_), "backed_off",
+                    now);
       continue;
     }
     if (permit.kind == RouteBoard::Permit::Kind::probe && group.messages.size() > 1) {
-      Group rest{group.route, {}};
+      Group rest{.route = group.route};
       rest.messages.assign(std::make_move_iterator(group.messages.begin() + 1),
                            std::make_move_iterator(group.messages.end()));
       group.messages.resize(1);
       groups_.push_front(std::move(rest));
     }
+    if (group.suspect) suspects_begun_ = true;
     current_ = std::move(group);
     doing_ = Doing::delivering;
-    Instant deadline = now + board_.settings(current_.route).timeout;
-    if (drain_by_) deadline = std::min(deadline, *drain_by_);
-    return DoDeliver{current_.route, current_.messages, deadline};
+    return DoDeliver{current_.route, current_.messages,
+                     now + board_.settings(current_.route).timeout};
   }
   return std::nullopt;
 }
@@ -245,7 +247,7 @@ void Worker::take_delivered(Delivered&& delivered, Instant now) {
   const RouteBoard::Change change = board_.ended(group.route, end, now, random_);
   if (change == RouteBoard::Change::opened) {
     notes_.push_back({.kind = NoteKind::breaker_opened, .route = group.route, .text = bad->error});
-  } else if (change == RouteBoard::Change::closed) {
+  } else if (change == RouteBoard::Change::closed && silence == Millis{0} && stopped == nullptr) {
     notes_.push_back({.kind = NoteKind::breaker_closed, .route = group.route});
   }
   if (stopped != nullptr) {
@@ -301,6 +303,13 @@ void Worker::take_delivered(Delivered&& delivered, Instant now) {
 
 // ---- settle ----
 
+// Between groups, what is known is written when it is old enough, or before a message that may take
+// us down; at the end, all of it.
+bool Worker::settle_is_due(Instant now) const noexcept {
+  return groups_.empty() || (groups_.front().suspect && !suspects_begun_) ||
+         (oldest_unsettled_ && now - *oldest_unsettled_ >= policy_.settle_after);
+}
+
 std::optional<Action> Worker::next_settle(Instant now) {
   if (settlements_.empty() && isolated_.empty()) return std::nullopt;
   if (retry_settle_at_ && now < *retry_settle_at_) {
@@ -316,76 +325,75 @@ std::optional<Action> Worker::next_settle(Instant now) {
 
 void Worker::take_settled(const Settled& settled) {
   settle_failures_ = 0;
-  settle_refused_since_.reset();
   if (!settled.lost.empty()) note(NoteKind::lease_lost, settled.lost.size());
   if (isolating_) {
     ++settled_alone_;
     isolated_.pop_back();
-    forget_settled();
-    return;
+  } else {
+    settlements_.clear();
+    oldest_unsettled_.reset();
+    refused_until_.reset();
   }
-  settlements_.clear();
-  oldest_unsettled_.reset();
   forget_settled();
 }
 
 void Worker::take_settle_failure(const Failed& failed, Instant now) {
   ++settle_failures_;
   notes_.push_back({.kind = NoteKind::settle_failed, .text = failed.what});
-  if (passes(failed)) {
-    settle_refused_since_.reset();
-  } else if (!settle_refused_since_) {
-    settle_refused_since_ = now;
-  }
-  // The keeper may lengthen leases for ever; a store that refuses to write is not asked for ever.
-  const bool refused_too_long =
-      settle_refused_since_ && now - *settle_refused_since_ >= policy_.lease;
-  const bool out_of_time =
-      now >= lease_until_ || refused_too_long || (drain_by_ && now >= *drain_by_);
-  if (!isolating_) {
-    if (out_of_time) {
-      note(NoteKind::settle_abandoned, settlements_.size());
-      settlements_.clear();
-      oldest_unsettled_.reset();
-      settle_failures_ = 0;
-      settle_refused_since_.reset();
-      forget_settled();
-      return;
-    }
-    if (!passes(failed) && settlements_.size() > 1) {
-      // One row may be at fault: the others must not pay for it.
-      isolating_ = true;
-      isolated_ = std::exchange(settlements_, {});
-      settled_alone_ = 0;
-      return;
-    }
-    retry_settle_at_ = now + retry_delay(kSettleBackoff, settle_failures_, random_);
-    return;
-  }
+  const bool out_of_time = now >= lease_until_ || (drain_by_ && now >= *drain_by_);
   if (out_of_time) {
-    note(NoteKind::settle_abandoned, isolated_.size() + refused_.size());
+    note(NoteKind::settle_abandoned, settlements_.size() + isolated_.size() + refused_.size());
+    settlements_.clear();
     isolated_.clear();
     refused_.clear();
+    isolating_ = false;
+    oldest_unsettled_.reset();
+    refused_until_.reset();
     settle_failures_ = 0;
-    settle_refused_since_.reset();
-  } else if (passes(failed)) {
+    forget_settled();
+    return;
+  }
+  if (passes(failed)) {
     retry_settle_at_ = now + retry_delay(kSettleBackoff, settle_failures_, random_);
     return;
-  } else {
+  }
+  // The keeper may lengthen the leases for as long as it likes: what is refused has the present
+  // lease's time, so that one row cannot hold up this worker for ever.
+  if (!refused_until_) refused_until_ = lease_until_;
+  if (isolating_) {
     refused_.push_back(std::move(isolated_.back()));
     isolated_.pop_back();
+  } else if (settlements_.size() > 1) {
+    // One row may be at fault: the others must not pay for it.
+    isolating_ = true;
+    isolated_ = std::exchange(settlements_, {});
+    settled_alone_ = 0;
+    return;
+  } else {
+    refused_ = std::exchange(settlements_, {});
   }
   forget_settled();
-  if (isolating_) return;
-  // All of them were refused alone: it is the store, not a row.
-  if (settled_alone_ == 0 && !refused_.empty()) {
-    // Beside those that a drain has added meanwhile.
-    settlements_.insert(settlements_.end(), std::make_move_iterator(refused_.begin()),
-                        std::make_move_iterator(refused_.end()));
-    refused_.clear();
-    oldest_unsettled_ = now;
-    retry_settle_at_ = now + retry_delay(kSettleBackoff, settle_failures_, random_);
+  if (isolating_ || refused_.empty()) return;
+  if (now >= *refused_until_) {
+    give_up_refused();
+    return;
   }
+  // All of them were refused alone: it is the store, not a row.
+  for (Settlement& settlement : std::exchange(refused_, {})) add(std::move(settlement), now);
+  keep_alive_what_is_left();
+  retry_settle_at_ = now + retry_delay(kSettleBackoff, settle_failures_, random_);
+}
+
+// Their leases run out; the cap on attempts bounds the copies.
+void Worker::give_up_refused() {
+  for (const Settlement& settlement : refused_) {
+    notes_.push_back({.kind = NoteKind::settle_refused,
+                      .id = settlement.lease.id,
+                      .text = std::string(to_string(settlement.kind))});
+  }
+  refused_.clear();
+  refused_until_.reset();
+  settle_failures_ = 0;
 }
 
 // Leases of what was written are not kept alive any longer.
@@ -394,15 +402,12 @@ void Worker::forget_settled() {
   if (isolating_) {
     isolating_ = false;
     oldest_unsettled_.reset();
-    if (settled_alone_ > 0) {
-      for (const Settlement& settlement : refused_) {
-        notes_.push_back({.kind = NoteKind::settle_refused,
-                          .id = settlement.lease.id,
-                          .text = std::string(to_string(settlement.kind))});
-      }
-      refused_.clear();
-    }
+    if (settled_alone_ > 0) give_up_refused();
   }
+  keep_alive_what_is_left();
+}
+
+void Worker::keep_alive_what_is_left() {
   leases_.clear();
   for (const Group& group : groups_) {
     for (const ClaimedMessage& message : group.messages) leases_.push_back(message.lease);
@@ -415,23 +420,24 @@ void Worker::add(Settlement settlement, Instant now) {
   settlements_.push_back(std::move(settlement));
 }
 
-void Worker::release_group(Group&& group, Millis delay, std::string_view why) {
+void Worker::release_group(Group&& group, Millis delay, std::string_view why, Instant now) {
   note(NoteKind::released, group.messages.size(), std::string(why));
   for (const ClaimedMessage& message : group.messages) {
-    release(message, delay, {});  // never sent: no attempt to tell of
+    release(message, delay, {}, now);  // never sent: no attempt to tell of
   }
 }
 
-void Worker::release(const ClaimedMessage& message, Millis delay, std::string_view code) {
+void Worker::release(const ClaimedMessage& message, Millis delay, std::string_view code,
+                     Instant now) {
   Settlement settlement;
   settlement.lease = message.lease;
   settlement.kind = SettleKind::release;
   settlement.delay = delay;
   settlement.code = std::string(code);
-  settlements_.push_back(std::move(settlement));
+  add(std::move(settlement), now);
 }
 
-void Worker::kill(const ClaimedMessage& message, DeadReason reason, KeyPolicy policy) {
+void Worker::kill(const ClaimedMessage& message, DeadReason reason, KeyPolicy policy, Instant now) {
   Settlement settlement;
   settlement.lease = message.lease;
   settlement.kind = SettleKind::dead;
@@ -458,7 +464,7 @@ void Worker::kill(const ClaimedMessage& message, DeadReason reason, KeyPolicy po
                     .message_id = message.message_id,
                     .attempt = message.attempts,
                     .text = std::string(to_string(reason)) + ": " + settlement.error});
-  settlements_.push_back(std::move(settlement));
+  add(std::move(settlement), now);
 }
 
 void Worker::note(NoteKind kind, std::size_t count, std::string text) {

@@ -131,7 +131,8 @@ class Worker {
  private:
   struct Group {
     RouteIndex route = 0;
-    std::vector<ClaimedMessage> messages;
+    std::vector<ClaimedMessage> messages = {};
+    bool suspect = false;  // its message may have killed an earlier holder
   };
   enum class Doing { nothing, claiming, delivering, settling, waiting };
 
@@ -142,12 +143,15 @@ class Worker {
   void take_settle_failure(const Failed& failed, Instant now);
   std::optional<Action> start_next_group(Instant now);
   std::optional<Action> next_settle(Instant now);
+  [[nodiscard]] bool settle_is_due(Instant now) const noexcept;
+  void give_up_refused();
   Action next_claim(Instant now);
-  void release_group(Group&& group, Millis delay, std::string_view why);
-  void release(const ClaimedMessage& message, Millis delay, std::string_view code);
-  void kill(const ClaimedMessage& message, DeadReason reason, KeyPolicy policy);
+  void release_group(Group&& group, Millis delay, std::string_view why, Instant now);
+  void release(const ClaimedMessage& message, Millis delay, std::string_view code, Instant now);
+  void kill(const ClaimedMessage& message, DeadReason reason, KeyPolicy policy, Instant now);
   void add(Settlement settlement, Instant now);
   void forget_settled();
+  void keep_alive_what_is_left();
   void note(NoteKind kind, std::size_t count, std::string text = {});
   void note(NoteKind kind, const ClaimedMessage& message, RouteIndex route, std::string text);
   [[nodiscard]] bool lease_has_margin(Instant now) const noexcept;
@@ -166,17 +170,19 @@ class Worker {
   std::vector<Settlement> refused_;      // of those, what was refused alone
   std::size_t settled_alone_ = 0;
   bool isolating_ = false;
+  std::optional<Instant> refused_until_;  // the store refuses what we write: no longer than this
   std::optional<Instant> oldest_unsettled_;
   std::vector<Lease> leases_;
   Instant lease_until_{};
 
-  bool idle_ = false;       // the last claim brought nothing
-  bool sweep_next_ = true;  // the first claim looks everywhere
+  bool suspects_begun_ = false;  // of this batch
+  bool idle_ = false;            // the last claim brought nothing
+  bool was_idle_ = false;        // until the claim that ends the idleness
+  bool sweep_next_ = true;       // the first claim looks everywhere
   bool sweeping_ = false;
   Instant next_sweep_{};
   std::int32_t claim_failures_ = 0;
   std::int32_t settle_failures_ = 0;
-  std::optional<Instant> settle_refused_since_;
   std::optional<Instant> retry_settle_at_;
   std::optional<Instant> retry_claim_at_;
   std::vector<Note> notes_;

@@ -161,6 +161,7 @@ core::Action OutboxRun::decide(Slot& slot, core::Event&& event) {
       slot.checking = false;
       changed_.notify_all();
     }
+    slot.draining = drain_by_.has_value();
     if (drain_by_) slot.worker->drain_by(*drain_by_);
     if (slot.renewed_until > slot.worker->lease_until()) slot.worker->renewed(slot.renewed_until);
     action = slot.worker->on(std::move(event), now());
@@ -179,18 +180,16 @@ core::Action OutboxRun::decide(Slot& slot, core::Event&& event) {
 core::Event OutboxRun::perform_wait(Slot& slot, const core::DoWait& wait) {
   const Lock lock(mutex_);
   bool woken = false;
-  // While draining only a settle that is to be repeated waits, and no longer than the drain may
-  // last.
-  const bool draining = drain_by_.has_value();
-  const Instant until = draining ? std::min(wait.until, *drain_by_) : wait.until;
-  while (draining == drain_by_.has_value() && now() < until) {
+  // A drain ends the wait once, also one that began before we came here: a worker that knows of it
+  // waits to repeat its settle.
+  while ((!drain_by_ || slot.draining) && now() < wait.until) {
     if (wait.idle && wakes_ > 0) {
       --wakes_;
       woken = true;
       if (check_ == Check::asked) slot.checking = true;
       break;
     }
-    changed_.wait_until(mutex_, until);
+    changed_.wait_until(mutex_, wait.until);
   }
   slot.idle = false;
   return core::Woken{!woken};
@@ -245,18 +244,22 @@ void OutboxRun::deliver(std::map<core::RouteIndex, std::unique_ptr<Sink>>& sinks
               Outcome::unavailable(std::string(error.code()), error.what()));
     return;
   }
+  std::string defect;
   try {
     sink->deliver(action.batch, action.deadline, outcomes);
+    return;
   } catch (const std::exception& error) {
-    // A sink does not throw for what an engine answers: this is its defect. Its handle may be in
-    // any state.
-    reporter_.tell(kSinkDefect, {{"route", route}, {"error", error.what()}});
-    for (Outcome& outcome : outcomes) {
-      if (outcome.kind != OutcomeKind::delivered)
-        outcome = Outcome::transient("sink_defect", error.what());
-    }
-    sink.reset();
+    defect = error.what();
+  } catch (...) {
+    defect = "the sink threw something that is no std::exception";
   }
+  // A sink does not throw for what an engine answers: this is its defect. Its handle may be in any
+  // state.
+  reporter_.tell(kSinkDefect, {{"route", route}, {"error", defect}});
+  for (Outcome& outcome : outcomes) {
+    if (outcome.kind != OutcomeKind::delivered) outcome = Outcome::transient("sink_defect", defect);
+  }
+  sink.reset();
 }
 
 // ---- telling ----

@@ -54,6 +54,7 @@ class OutboxRun {
   struct Slot {  // of one worker
     std::unique_ptr<core::Worker> worker;
     bool idle = false;
+    bool draining = false;  // and knows it
     bool checking = false;  // consumed a wake-up and has not yet said what it found
     Instant renewed_until{};
     std::vector<Lease> leases;  // to be kept alive

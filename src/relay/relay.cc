@@ -22,6 +22,12 @@ constexpr Millis kLeaseMargin{10'000};
   throw Error(ErrorKind::invalid_input, code, "relay settings refused: " + what);
 }
 
+void check_retry(const RetryPolicy& retry, const std::string& of) {
+  if (retry.max_attempts < 1) refuse("PBX-2022", of + ": max_attempts must be at least 1");
+  if (retry.base < Millis{1} || retry.cap < retry.base)
+    refuse("PBX-2022", of + ": base must be at least 1ms, and cap no shorter than base");
+}
+
 void check(const RelaySettings& settings, const std::map<std::string, Handler>& handlers) {
   if (settings.outboxes.empty())
     refuse("PBX-2021", "there is no outbox; add one with its store's URL");
@@ -31,6 +37,10 @@ void check(const RelaySettings& settings, const std::map<std::string, Handler>& 
     refuse("PBX-2022", "batch_size must be from 1 to 10000");
   if (settings.batch_bytes < 1) refuse("PBX-2022", "batch_bytes must be at least 1");
   if (settings.poll_interval < Millis{1}) refuse("PBX-2022", "poll_interval must be at least 1ms");
+  if (settings.heartbeat_interval < Millis{1} || settings.purge_interval < Millis{1})
+    refuse("PBX-2022", "heartbeat_interval and purge_interval must be at least 1ms");
+  if (settings.drain_timeout < Millis{0}) refuse("PBX-2022", "drain_timeout must not be negative");
+  check_retry(settings.retry, "retry");
   std::set<std::string> names;
   for (const OutboxSettings& outbox : settings.outboxes) {
     if (!names.insert(outbox.name).second)
@@ -41,6 +51,9 @@ void check(const RelaySettings& settings, const std::map<std::string, Handler>& 
       refuse("PBX-2024",
              "route type '" + route.type + "' must be a job type, with at most one '*' at its end");
     }
+    if (route.timeout < Millis{1})
+      refuse("PBX-2022", "route '" + route.name + "': timeout must be at least 1ms");
+    if (route.retry) check_retry(*route.retry, "route '" + route.name + "'");
     if (settings.lease < route.timeout + kLeaseMargin) {
       refuse("PBX-2020", "lease is " + core::format_duration(settings.lease) + " but route '" +
                              route.name + "' may take " + core::format_duration(route.timeout) +
