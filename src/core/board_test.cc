@@ -106,6 +106,9 @@ TEST_F(BreakerTest, WaitsTwiceAsLongAfterEachFailedProbeUpToAMinute) {
     EXPECT_TRUE(expected % 8 == 0 ? breaker.failed(now, random) : breaker.unavailable(now, random));
     EXPECT_EQ(breaker.open_until(), now + seconds(expected));
   }
+  EXPECT_FALSE(breaker.answered());  // a call that began before
+  now = breaker.open_until();
+  breaker.probe_started();
   EXPECT_TRUE(breaker.answered());
   EXPECT_TRUE(breaker.unavailable(now, random));
   EXPECT_EQ(breaker.open_until(), now + seconds(1));

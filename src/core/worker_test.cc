@@ -182,6 +182,8 @@ TEST_F(WorkerTest, DeliversReclaimedMessagesAloneAndLast) {
   claim({suspect, message(2), message(3)});
   ASSERT_EQ(as<DoDeliver>().batch.size(), 2U);
   deliver(Outcome::delivered());
+  EXPECT_EQ(settled().size(), 2U);  // what is known is written before
+  tell(Settled{});
   ASSERT_TRUE(is<DoDeliver>());
   ASSERT_EQ(as<DoDeliver>().batch.size(), 1U);
   EXPECT_EQ(as<DoDeliver>().batch[0].lease.id, RowId{1});
@@ -227,7 +229,7 @@ TEST_F(WorkerTest, LeavesTypesAloneThatNoRouteTakes) {
   claim({message(1, "nowhere.v1")});
   ASSERT_EQ(settled().size(), 1U);
   EXPECT_EQ(settled()[0].kind, SettleKind::release);
-  EXPECT_EQ(settled()[0].delay, policy.unroutable_delay);
+  EXPECT_EQ(settled()[0].delay, Millis{0});  // free for a relay that has the route
   EXPECT_EQ(noted(NoteKind::unroutable), 1U);
   tell(Settled{});
   EXPECT_EQ(as<DoClaim>().excluded_types, std::vector<std::string>{"nowhere.v1"});
@@ -547,7 +549,7 @@ TEST_F(WorkerTest, DoesNotAskForEverAStoreThatRefuses) {
       }
     }
     EXPECT_TRUE(is<DoClaim>());
-    EXPECT_EQ(noted(NoteKind::settle_abandoned), count);
+    EXPECT_EQ(noted(NoteKind::settle_refused), count);
     EXPECT_TRUE(worker->leases().empty());
   }
 }

@@ -2,6 +2,7 @@
 // The keeper renews running leases over its own connection, since a worker that waits for its sink
 // cannot, and reads the brakes, so that a batch already claimed stops before its next delivery.
 #include <algorithm>
+#include <utility>
 
 #include "pillarbox/error.h"
 #include "relay/outbox_run.h"
@@ -12,11 +13,14 @@ void OutboxRun::run_keeper(const std::stop_token& stop) {
   std::unique_ptr<Store> store;
   std::unique_ptr<StoreAdmin> admin;
   const Millis period = std::min(Millis{1'000}, std::max(Millis{10}, settings_.lease / 6));
+  std::string failing;  // the code of what was told: told once, not each second
   while (sleep_until(std::chrono::steady_clock::now() + period, stop)) {
     try {
       renew_leases(store);
       read_brakes(admin);
+      failing.clear();
     } catch (const Error& error) {
+      if (std::exchange(failing, error.code()) == error.code()) continue;
       reporter_.tell(kKeeperFailed, {{"code", std::string(error.code())}, {"error", error.what()}});
     }
   }

@@ -502,6 +502,22 @@ TEST_F(RelayTest, KeepsTheLeaseOfASlowDelivery) {
   EXPECT_EQ(rows().at(0).claim_no, 1);
 }
 
+TEST_F(RelayTest, TellsOnceThatItsKeeperFails) {
+  settings.lease = Millis{2'400};
+  faults.plan({.op = Faults::Op::renew, .first = 1, .last = 2});
+  enqueue(1);
+  answer = [&](const ClaimedMessage&) {
+    EXPECT_TRUE(faults.wait_for_calls(Faults::Op::renew, 3));
+    return Outcome::delivered();
+  };
+  const auto run = make_run();
+  run->start();
+  EXPECT_TRUE(reaches(Status::dispatched, 1));
+  run->stop();
+  EXPECT_EQ(recorder->count(kKeeperFailed), 1);
+  EXPECT_EQ(handled_in_all(), 1);
+}
+
 TEST_F(RelayTest, WaitsForAStoreThatIsNotThereYet) {
   faults.plan({.op = Faults::Op::connect, .first = 1, .last = 6});
   enqueue(2);
@@ -685,6 +701,13 @@ TEST_F(RelayTest, RefusesSettingsThatCannotWork) {
       {"PBX-2022", [](RelaySettings& s) { s.batch_size = 10'001; }},
       {"PBX-2022", [](RelaySettings& s) { s.batch_bytes = 0; }},
       {"PBX-2022", [](RelaySettings& s) { s.poll_interval = Millis{0}; }},
+      {"PBX-2022", [](RelaySettings& s) { s.heartbeat_interval = Millis{0}; }},
+      {"PBX-2022", [](RelaySettings& s) { s.purge_interval = Millis{0}; }},
+      {"PBX-2022", [](RelaySettings& s) { s.drain_timeout = Millis{-1}; }},
+      {"PBX-2022", [](RelaySettings& s) { s.routes[0].timeout = Millis{0}; }},
+      {"PBX-2022", [](RelaySettings& s) { s.retry.max_attempts = 0; }},
+      {"PBX-2022", [](RelaySettings& s) { s.retry.base = Millis{0}; }},
+      {"PBX-2022", [](RelaySettings& s) { s.retry.cap = s.retry.base - Millis{1}; }},
       {"PBX-2023", [](RelaySettings& s) { s.outboxes.push_back(s.outboxes[0]); }},
       {"PBX-2024", [](RelaySettings& s) { s.routes[0].type = "a*b"; }},
       {"PBX-2025", [](RelaySettings& s) { s.routes[0].sink = "handler:other"; }},
