@@ -6,4 +6,6 @@ pillarbox_test(store_postgresql_conformance_test
   TIMEOUT 900)
 pillarbox_test(postgresql_test
   SOURCES postgresql_test.cc postgresql_fixture.cc postgresql_enqueue_test.cc
-  DEPENDS pillarbox_store_postgresql LABELS conformance needs-postgresql)
+    postgresql_plan_test.cc postgresql_roles_test.cc postgresql_session_test.cc
+  DEPENDS pillarbox_store_postgresql LABELS conformance needs-postgresql TIMEOUT 600)
+target_compile_definitions(postgresql_test PRIVATE PILLARBOX_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

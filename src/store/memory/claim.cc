@@ -18,7 +18,8 @@ namespace {
 // what is braked, excluded or held back.
 class Candidates {
  public:
-  Candidates(const Tables& tables, const ClaimRequest& request, std::string key_after, DbTime now)
+  Candidates(const Tables& tables, const ClaimRequest& request, const std::string& key_after,
+             DbTime now)
       : tables_(tables),
         request_(request),
         now_(now),

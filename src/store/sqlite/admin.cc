@@ -75,6 +75,7 @@ void add_to_overview(Overview& out, std::string_view view, std::int64_t count,
 
 std::vector<TypeCount> most_waiting(const std::map<std::string, std::int64_t>& types) {
   std::vector<TypeCount> out;
+  out.reserve(types.size());
   for (const auto& [job_type, waiting] : types) out.push_back({job_type, waiting});
   std::stable_sort(out.begin(), out.end(),
                    [](const auto& a, const auto& b) { return a.waiting > b.waiting; });
