@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -114,7 +115,7 @@ int tell(Context& context, const Bed& bed, const Plan& plan, std::string_view wh
   utsname system{};
   ::uname(&system);
   Record record;
-  const auto whole = [](double value) { return static_cast<std::int64_t>(value + 0.5); };
+  const auto whole = [](double value) { return static_cast<std::int64_t>(std::llround(value)); };
   record.add("bench", std::string(what));
   record.add("messages_per_second", whole(median.rate));
   record.add("min", whole(figures.front().rate));

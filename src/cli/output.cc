@@ -154,6 +154,7 @@ void Table::write(const Style& style, DbTime now, std::string_view extra) const 
       for (const std::size_t i : shown) lines[0].emplace_back(columns_[i].key);
       for (const auto& row : rows_) {
         std::vector<std::string> line;
+        line.reserve(shown.size());
         for (const std::size_t i : shown)
           line.push_back(cut(text_of(row[i], style, now), kCellMax));
         lines.push_back(std::move(line));

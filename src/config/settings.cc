@@ -73,7 +73,7 @@ auto size(std::uint64_t low, std::uint64_t high, Get get) {
 }
 
 template <class Get>
-auto choice(std::vector<std::string> words, Get get) {
+auto choice(const std::vector<std::string>& words, Get get) {
   return [=](Configuration& c, const std::string& text) -> MaybeProblem {
     if (std::find(words.begin(), words.end(), text) == words.end()) {
       std::string all;

@@ -48,6 +48,7 @@ void add_ids(Parameters& parameters, const std::vector<RowId>& ids) {
     return;
   }
   std::vector<std::int64_t> numbers;
+  numbers.reserve(ids.size());
   for (const RowId id : ids) numbers.push_back(to_int(id));
   parameters.int8_array(numbers);
 }
@@ -62,6 +63,7 @@ void add_uuids(Parameters& parameters, const std::vector<MessageId>& ids) {
 
 std::vector<std::string> words(const std::vector<DeadReason>& reasons) {
   std::vector<std::string> out;
+  out.reserve(reasons.size());
   for (const DeadReason reason : reasons) out.emplace_back(to_string(reason));
   return out;
 }
@@ -241,6 +243,7 @@ std::vector<DeadLetter> PostgresqlAdmin::dead_letters(const Filter& filter, cons
   p.text_or_null(filter.error_contains).boolean(tombstones_too);
   const Result r = ask("dead_letters", std::move(p));
   std::vector<DeadLetter> out;
+  out.reserve(static_cast<std::size_t>(r.rows()));
   for (int row = 0; row < r.rows(); ++row) out.push_back(read_dead_letter(r, row));
   return out;
 }
@@ -307,6 +310,7 @@ ActResult PostgresqlAdmin::release(std::span<const ActTarget> t, std::string_vie
 std::vector<BrakeRow> PostgresqlAdmin::brakes() {
   const Result r = ask("brakes");
   std::vector<BrakeRow> out;
+  out.reserve(static_cast<std::size_t>(r.rows()));
   for (int row = 0; row < r.rows(); ++row) {
     out.push_back(BrakeRow{r.text(row, 0), r.text(row, 1), r.text(row, 2),
                            r.micros(row, 3).value_or(DbTime{})});
@@ -373,6 +377,7 @@ std::int64_t PostgresqlAdmin::purge(PurgeKind kind, Millis age, std::size_t batc
 std::vector<RelayRow> PostgresqlAdmin::relays() {
   const Result r = ask("relays");
   std::vector<RelayRow> out;
+  out.reserve(static_cast<std::size_t>(r.rows()));
   for (int row = 0; row < r.rows(); ++row) out.push_back(read_relay_row(r, row));
   return out;
 }

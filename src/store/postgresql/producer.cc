@@ -95,6 +95,7 @@ Parameters EnqueueManyText::parameters() const {
 
 std::vector<MessageId> ids_of(const Result& result) {
   std::vector<MessageId> out;
+  out.reserve(static_cast<std::size_t>(result.rows()));
   for (int row = 0; row < result.rows(); ++row) out.push_back(result.uuid(row, 0));
   return out;
 }
