@@ -180,6 +180,8 @@ void Table::write(const Style& style, DbTime now, std::string_view extra) const 
   write_out(out);
 }
 
+void Record::add(std::string_view key, Cell value) { parts_.emplace_back(key, std::move(value)); }
+
 void Record::write(const Style& style, DbTime now) const {
   std::string out;
   if (style.format == Format::json || style.format == Format::ndjson) {

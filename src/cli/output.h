@@ -50,7 +50,7 @@ class Table {
 // One thing with named parts: a list of lines on a terminal, an object in JSON.
 class Record {
  public:
-  void add(std::string_view key, Cell value) { parts_.emplace_back(key, std::move(value)); }
+  void add(std::string_view key, Cell value);
   void add_json(std::string_view key, std::string json) {
     json_parts_.emplace_back(key, std::move(json));
   }

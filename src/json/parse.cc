@@ -178,8 +178,8 @@ std::vector<std::string> find_keys(std::string_view text, std::span<const std::s
 }
 
 const std::vector<std::string>& secret_key_patterns() {
-  static const std::vector<std::string> patterns = {"*token*", "*secret*", "*password*"};
-  return patterns;
+  static const std::vector<std::string> kPatterns = {"*token*", "*secret*", "*password*"};
+  return kPatterns;
 }
 
 bool is_json_type(std::string_view content_type) {

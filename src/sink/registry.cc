@@ -18,7 +18,7 @@
 namespace pillarbox {
 
 std::span<const std::shared_ptr<const SinkFactory>> sink_factories() {
-  static const std::vector<std::shared_ptr<const SinkFactory>> factories = {
+  static const std::vector<std::shared_ptr<const SinkFactory>> kFactories = {
 #ifdef PILLARBOX_WITH_HTTP
       http::make_factory(),
 #endif
@@ -29,7 +29,7 @@ std::span<const std::shared_ptr<const SinkFactory>> sink_factories() {
       null_sink::make_factory(),
 #endif
   };
-  return factories;
+  return kFactories;
 }
 
 const SinkFactory& sink_factory_for(std::string_view url) {

@@ -18,7 +18,7 @@
 namespace pillarbox {
 
 std::span<const std::shared_ptr<const StoreFactory>> store_factories() {
-  static const std::vector<std::shared_ptr<const StoreFactory>> factories = {
+  static const std::vector<std::shared_ptr<const StoreFactory>> kFactories = {
 #ifdef PILLARBOX_WITH_SQLITE
       sqlite::make_factory(),
 #endif
@@ -29,7 +29,7 @@ std::span<const std::shared_ptr<const StoreFactory>> store_factories() {
       memory::make_factory(),
 #endif
   };
-  return factories;
+  return kFactories;
 }
 
 const StoreFactory& store_factory_for(std::string_view url) {
