@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the hot statements cost in the states that make planners change their minds: always by their
 // index, never sorting rows, never reading the table; and claims that touch no index.
+#include <map>
 #include <regex>
 
 #include "tests/conformance/postgresql_test.h"
@@ -80,6 +81,53 @@ class PostgresqlPlan : public PostgresqlTest {
     return sum;
   }
 
+  // Of all nodes: what is written by parts that nobody reads is not in the first one's count.
+  static long buffers_of_all_nodes(const std::string& plan) {
+    long sum = 0;
+    for (std::size_t at = plan.find("Buffers: "); at != std::string::npos;
+         at = plan.find("Buffers: ", at + 1))
+      sum += buffers(plan.substr(at, plan.find('\n', at) - at));
+    return sum;
+  }
+
+  // Every statement that runs all day, as a busy relay runs it; 100 messages at a time.
+  std::map<std::string, std::string> hot_plans() {
+    sql("update pillarbox.outbox set status = 1, claimed_by = 'a:1:b', claim_no = 1, locked_until "
+        "= now() + interval '1 minute' where id in (select id from pillarbox.outbox where "
+        "ordering_key is null and status = 0 and available_at <= now() order by id limit 100)");
+    const auto list = [&](const std::string& what) {
+      return "'{" +
+             sql("select string_agg((" + what +
+                 ")::text, ',' order by id) from pillarbox.outbox where claimed_by = 'a:1:b'") +
+             "}'";
+    };
+    const std::string ours = "'a:1:b', " + list("id") + ", " + list("claim_no");
+    std::map<std::string, std::string> plans;
+    plans["claim"] = claim_plan(100);
+    plans["claim_keyed"] = keyed_plan();
+    plans["renew"] = plan("renew", "text, bigint[], bigint[], bigint", ours + ", 60000");
+    plans["settle_dispatched"] = plan("settle_dispatched", "text, bigint[], bigint[]", ours);
+    plans["settle_leave"] = plan("settle_leave", "text, bigint[], bigint[]", ours);
+    plans["settle_leave_first"] =
+        plan("settle_leave_first", "text, bigint[]", "'a:1:b', " + list("id"));
+    plans["settle"] = plan("settle",
+                           "text, bigint[], bigint[], smallint[], bigint[], text[], smallint[], "
+                           "text[], text[], bigint[], boolean",
+                           ours + ", " + list("id % 4") + ", " + list("1000") + ", " +
+                               list("'permanent'") + ", " + list("2") + ", " + list("'c'") + ", " +
+                               list("'e'") + ", " + list("1") + ", true");
+    plans["release"] = plan("release", "bigint[], bigint[], text, text",
+                            list("id") + ", " + list("claim_no") + ", 'ada', 'gone'");
+    plans["purge_dispatched"] = plan("purge_dispatched", "bigint, bigint, bigint", "0, 100, 0");
+    plans["purge_inbox"] = plan("purge_inbox", "bigint, bigint", "0, 100");
+    const std::string enqueue_types = "text, bytea, text, json, uuid, text, text, bigint, bigint";
+    for (int i = 0; i < 2; ++i)  // a first call also reads the catalog
+      plans["enqueue"] = plan("enqueue", enqueue_types,
+                              "'a', '1', 'text/plain', null, null, null, 'k', null, null");
+    sql("update pillarbox.outbox set claimed_by = 'c:1:d' where claimed_by = 'a:1:b'");
+    return plans;
+  }
+
   void expect_good_plans() {
     expect_walks(claim_plan(), "outbox_due");
     expect_walks(keyed_plan(), "outbox_keys");
@@ -121,6 +169,37 @@ TEST_P(PostgresqlPlan, IsTheSameWhenNearlyAllAreDead) {
   sql("update pillarbox.outbox set status = 3 where id % 100 <> 0");
   sql("analyze pillarbox.outbox");
   expect_good_plans();
+}
+
+// What lies in the table costs the work of a moment nothing: dispatched rows before the head, dead
+// ones, delayed ones, others' claims, and messages that wait behind the head of their key.
+TEST_P(PostgresqlPlan, OfEveryHotStatementCostsTheSameHoweverMuchLiesInTheTable) {
+  const auto lay = [&](int count) {
+    fill(count);
+    sql("update pillarbox.outbox set status = 2, dispatched_at = now(), claimed_by = null "
+        "where ordering_key is null and status <= 1 and available_at <= now()");
+    fill(count / 2);
+    sql("update pillarbox.outbox set status = 3 where ordering_key is null and status = 0 and "
+        "available_at <= now()");
+    fill(count / 2);
+    sql("update pillarbox.outbox set available_at = now() + interval '1 day' where ordering_key is "
+        "null and status = 0");
+    fill(count, "'k' || n % 50");
+    fill(count);
+    sql("insert into pillarbox.inbox select 'mailer', gen_random_uuid() from generate_series(1, " +
+        std::to_string(count) + ")");
+    sql("vacuum analyze pillarbox.outbox");
+    sql("vacuum analyze pillarbox.inbox");
+  };
+  std::map<std::string, long> before;
+  lay(2'000);
+  for (const auto& [name, plan] : hot_plans()) before[name] = buffers_of_all_nodes(plan);
+  lay(20'000);
+  for (const auto& [name, plan] : hot_plans()) {
+    EXPECT_GT(before[name], 0) << name;
+    EXPECT_LE(buffers_of_all_nodes(plan), 2 * before[name] + 100) << name << '\n' << plan;
+    EXPECT_EQ(plan.find("Seq Scan on outbox"), std::string::npos) << name << '\n' << plan;
+  }
 }
 
 // One key has very many messages waiting behind its head: the others cost no more for it.
@@ -184,6 +263,29 @@ TEST_P(PostgresqlPlan, OfAClaimDoesNotPayForASnapshotThatSomebodyHolds) {
   EXPECT_LT(with_mark, 4'000);
   EXPECT_GT(from_the_start, 2 * with_mark);  // else this test could not see a difference
   (*forgotten)("rollback");
+}
+
+// A route is backed off while very many of its messages wait at the head. The mark moves over them
+// as soon as anything behind them was claimed; until then, and in each sweep, a claim looks at each
+// of them once.
+TEST_P(PostgresqlPlan, OfAClaimLooksOnceAtWhatIsExcludedAndNotAgainBehindTheMark) {
+  constexpr int kExcluded = 50'000;
+  fill(kExcluded);
+  sql("update pillarbox.outbox set job_type = 'excluded.v1', available_at = now() - interval '1 "
+      "hour' + id * interval '1 millisecond'");
+  sql("vacuum analyze pillarbox.outbox");
+  fill(1'000);
+  const auto cost = [&](const std::string& mark) {
+    return buffers(plan("claim", "text, bigint, bigint, bigint, timestamptz, text[]",
+                        "'a:1:b', 60000, 100, 8388608, " + mark + ", '{excluded.v1}'"));
+  };
+  const long sweep = cost("'-infinity'");
+  const long marked = cost("now() - interval '1 minute'");
+  RecordProperty("buffers_of_a_sweep", static_cast<int>(sweep));
+  RecordProperty("buffers_behind_the_mark", static_cast<int>(marked));
+  EXPECT_LT(sweep, kExcluded / 5);  // rows that came together lie together
+  EXPECT_LT(marked, 1'000);
+  EXPECT_GT(sweep, 2 * marked);  // else this test could not see a difference
 }
 
 INSTANTIATE_TEST_SUITE_P(Own, PostgresqlPlan, ::testing::Values("PostgreSQL15", "PostgreSQL18"),
