@@ -157,6 +157,35 @@ TEST_P(StoreLease, IsNotTakenUpAgainWhileAnotherOfItsKeyRuns) {
   EXPECT_EQ(store().renew(std::span(&second.lease, 1), kLease), std::vector{second.lease});
 }
 
+// The same the other way round: both ran out, the later one was taken up again, and then the holder
+// of the replayed one comes late.
+TEST_P(StoreLease, IsNotTakenUpAgainWhileALaterOneOfItsKeyRuns) {
+  enqueue_many(2, message("order.shipped.v1", "k"));
+  const ClaimedMessage first = claim_one();
+  EXPECT_TRUE(settle(dead(first.lease, KeyPolicy::skip)));
+  const ClaimedMessage second = claim_one();
+  lose_lease(second.lease.id);
+  EXPECT_EQ(replay(first.lease.id).done, 1);
+  const ClaimedMessage again = claim_one();
+  lose_lease(again.lease.id);
+  EXPECT_TRUE(store().renew(std::span(&second.lease, 1), kLease).empty());
+  EXPECT_EQ(store().renew(std::span(&again.lease, 1), kLease), std::vector{again.lease});
+}
+
+// And when one call would take up both.
+TEST_P(StoreLease, IsTakenUpAgainForOneOfAKeyInACall) {
+  enqueue_many(2, message("order.shipped.v1", "k"));
+  const ClaimedMessage first = claim_one();
+  EXPECT_TRUE(settle(dead(first.lease, KeyPolicy::skip)));
+  const ClaimedMessage second = claim_one();
+  lose_lease(second.lease.id);
+  EXPECT_EQ(replay(first.lease.id).done, 1);
+  const ClaimedMessage again = claim_one();
+  lose_lease(again.lease.id);
+  EXPECT_EQ(store().renew(std::vector{again.lease, second.lease}, kLease),
+            std::vector{second.lease});
+}
+
 TEST_P(StoreLease, TellsEachLostLeaseAmongMany) {
   enqueue_many(6);
   const auto got = claim_all();
