@@ -32,6 +32,10 @@ to pillarbox_relay;
 grant select, insert on pillarbox.audit to pillarbox_relay;
 grant select on pillarbox.schema_migration, pillarbox.messages to pillarbox_relay;
 
+-- All but the payload: what the program's own lists read.
+grant select (id, available_at, occurred_at, locked_until, claim_no, attempts, life, status, live, message_id, expires_at,
+              dispatched_at, job_type, content_type, correlation_id, ordering_key, claimed_by, last_error, headers)
+on pillarbox.outbox to pillarbox_viewer;
 grant select on pillarbox.messages, pillarbox.attempt, pillarbox.dead_letter, pillarbox.brake, pillarbox.relay,
   pillarbox.audit, pillarbox.schema_migration
 to pillarbox_viewer;

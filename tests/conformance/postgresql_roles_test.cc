@@ -76,6 +76,29 @@ TEST_P(PostgresqlRoles, AViewerMayLookButNotAtPayloads) {
     EXPECT_EQ(tried(denied), kDenied) << denied;
 }
 
+TEST_P(PostgresqlRoles, AViewerMayUseTheProgramToLook) {
+  sql("select pillarbox.enqueue('a', '{}')");
+  as("pillarbox_viewer");
+  StoreOptions options = outbox().options();
+  options.url.replace(options.url.find("postgres@"), 9, user_ + "@");
+  const auto admin = outbox().factory().connect_admin(options);
+  EXPECT_EQ(admin->overview().ready, 1);
+  const MessageList list = admin->list({}, {});
+  ASSERT_EQ(list.rows.size(), 1U);
+  EXPECT_EQ(admin->show(list.rows[0].id, false)->row.job_type, "a");
+  EXPECT_EQ(admin->find(list.rows[0].message_id), list.rows[0].id);
+  EXPECT_TRUE(admin->dead_letters({}, {}).empty());
+  EXPECT_TRUE(admin->dead_groups().empty());
+  EXPECT_TRUE(admin->brakes().empty());
+  EXPECT_TRUE(admin->relays().empty());
+  try {
+    static_cast<void>(admin->show(list.rows[0].id, true));
+    ADD_FAILURE() << "a viewer saw a payload";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.native_code(), kDenied);
+  }
+}
+
 TEST_P(PostgresqlRoles, ARelayMayDoAllItsWorkButNotChangeTheSchema) {
   sql("select pillarbox.enqueue('a', '{}')");
   as("pillarbox_relay");
@@ -96,7 +119,21 @@ TEST_P(PostgresqlRoles, ARelayMayDoAllItsWorkButNotChangeTheSchema) {
   EXPECT_TRUE(admin->unbrake("all", "ada"));
   EXPECT_FALSE(admin->heartbeat({.claimed_by = "a:1:b", .version = "1", .workers = 1}));
   EXPECT_EQ(admin->list({}, {}).rows.size(), 1U);
-  EXPECT_EQ(admin->purge(PurgeKind::dispatched, Millis{0}, 10), 0);
+  for (const PurgeKind kind :
+       {PurgeKind::dispatched, PurgeKind::tombstones, PurgeKind::dead, PurgeKind::inbox})
+    EXPECT_EQ(admin->purge(kind, Millis{0}, 10), 0);
+  const auto again = store->claim({.sweep = true}).messages;
+  ASSERT_EQ(again.size(), 1U);
+  const ActTarget held{again[0].lease.id, again[0].lease.claim_no};
+  EXPECT_EQ(admin->release(std::span(&held, 1), "ada", "").done, 1);
+  EXPECT_EQ(admin->discard(std::span(&held, 1), "ada", "").done, 1);
+  EXPECT_FALSE(admin->show(held.id, true)->dead_letters.empty());
+  EXPECT_TRUE(admin->ask_to_drain("a:1:b"));
+  EXPECT_EQ(admin->relays().size(), 1U);
+  admin->say_goodbye("a:1:b");
+  const auto source = outbox().factory().wake_source(options);
+  EXPECT_EQ(source->arm(), WakeSource::Armed::exact);
+  source->disarm();
   for (const Finding& finding : admin->examine())
     EXPECT_NE(finding.level, Finding::Level::error) << finding.text;
   for (const char* denied :

@@ -53,9 +53,8 @@ with candidate as materialized (
            when o.attempts > 0 then 'retrying'
            else 'ready'
          end as view,
-         o.content_type, octet_length(o.payload) as payload_bytes, o.headers::text as headers, o.correlation_id,
-         o.ordering_key, o.occurred_at, o.available_at, o.expires_at, o.claimed_by, o.locked_until, o.claim_no,
-         o.attempts, o.life, o.dispatched_at, o.last_error
+         o.content_type, o.headers::text as headers, o.correlation_id, o.ordering_key, o.occurred_at, o.available_at,
+         o.expires_at, o.claimed_by, o.locked_until, o.claim_no, o.attempts, o.life, o.dispatched_at, o.last_error
   from candidate as c
   join pillarbox.outbox as o on o.id = c.id
   where ($6::smallint[] is null or o.status = any ($6::smallint[]))
@@ -76,8 +75,10 @@ with candidate as materialized (
     and ($20::text is null or position($20::text in o.last_error) > 0)
     and ($21::jsonb is null or o.headers::jsonb @> $21::jsonb)
 )
-select s.id, s.message_id, s.job_type, s.status, s.view, s.content_type, s.payload_bytes, s.headers, s.correlation_id,
-       s.ordering_key, (extract(epoch from s.occurred_at) * 1000000)::bigint as occurred_at,
+select s.id, s.message_id, s.job_type, s.status, s.view, s.content_type,
+       -- Through the view: who may look need not be allowed to read payloads.
+       (select m.payload_bytes from pillarbox.messages as m where m.id = s.id) as payload_bytes,
+       s.headers, s.correlation_id, s.ordering_key, (extract(epoch from s.occurred_at) * 1000000)::bigint as occurred_at,
        (extract(epoch from s.available_at) * 1000000)::bigint as available_at,
        (extract(epoch from s.expires_at) * 1000000)::bigint as expires_at, s.claimed_by,
        (extract(epoch from s.locked_until) * 1000000)::bigint as locked_until, s.claim_no, s.attempts, s.life,
