@@ -40,7 +40,8 @@ class Secret {
 };
 
 // What a sink is told when it is made: `[sink.NAME]` and the parameters of the route that leads to
-// it. Values are the text forms of the configuration ("20s", "64KiB", "true"). Keys were checked
+// it. Values are the text forms of the configuration ("20s", "64KiB", "true"; a list has
+// one text a line). Keys were checked
 // against SinkFactory::settings().
 struct SinkSettings {
   std::string name;    // of the sink
@@ -55,7 +56,7 @@ struct SinkSettings {
 // One key that a sink understands, for configuration checks and the generated reference.
 struct SinkSetting {
   enum class Place { sink, route };
-  enum class Type { text, duration, size, integer, boolean, choice, secrets };
+  enum class Type { text, duration, size, integer, boolean, choice, secrets, list };
   Place place = Place::sink;
   std::string_view name;
   Type type = Type::text;

@@ -392,7 +392,8 @@ class Reader {
         }
       } else if (std::find(known.begin(), known.end(), key.str()) == known.end()) {
         unknown(key, at, known);
-      } else if (const auto text = scalar(value, at)) {
+      } else if (const auto text =
+                     sink_value(*info.factory, SinkSetting::Place::sink, key.str(), value, at)) {
         // A setting may be an address with a password in it, as a proxy's is.
         shown(at, text->find("://") == std::string::npos ? *text : core::redact_url(*text),
               line_of(value));
@@ -407,6 +408,34 @@ class Reader {
     }
     sinks_[name] = info;
     c.relay.sinks.push_back(std::move(sink));
+  }
+
+  // A sink's own key as text: a list becomes one text a line.
+  std::optional<std::string> sink_value(const SinkFactory& factory, SinkSetting::Place place,
+                                        std::string_view name, const toml::node& value,
+                                        const std::string& at) {
+    const auto table = factory.settings();
+    const bool is_list = std::any_of(table.begin(), table.end(), [&](const SinkSetting& s) {
+      return s.place == place && s.name == name && s.type == SinkSetting::Type::list;
+    });
+    if (!is_list) return scalar(value, at);
+    const toml::array* list = value.as_array();
+    std::string out;
+    if (list != nullptr) {
+      for (const toml::node& one : *list) {
+        const auto* text = one.as_string();
+        if (text == nullptr || text->get().empty() || text->get().find('\n') != std::string::npos) {
+          list = nullptr;
+          break;
+        }
+        out += (out.empty() ? "" : "\n") + text->get();
+      }
+    }
+    if (list == nullptr) {
+      problem(value, "\"" + at + "\" must be a list of texts, as in [\"one\", \"two\"]");
+      return std::nullopt;
+    }
+    return out;
   }
 
   // ---- [[route]] ----
@@ -465,7 +494,8 @@ class Reader {
         unknown(key, at, known);
         continue;
       }
-      const auto text = scalar(value, at);
+      const auto text =
+          sink_value(*sink->second.factory, SinkSetting::Place::route, key.str(), value, at);
       if (!text) continue;
       shown(at, *text, line_of(value));
       route_value(route, std::string(key.str()), *text, value, at, c);

@@ -41,6 +41,15 @@ void append_quoted(std::string& out, std::string_view text);
 // Whether a media type says JSON: application/json, or a +json suffix; parameters ignored.
 [[nodiscard]] bool is_json_type(std::string_view content_type);
 
+// JSON Pointers (RFC 6901). find() gives the value as it is written, quotes and all; nullopt when
+// there is none or `text` is not JSON. Of repeated keys the last one counts.
+[[nodiscard]] bool is_pointer(std::string_view pointer);
+[[nodiscard]] std::optional<std::string_view> find(std::string_view text, std::string_view pointer);
+// What a JSON string that was written with its quotes says.
+[[nodiscard]] std::string unquoted(std::string_view quoted);
+// Well-formed UTF-8 JSON with everything above ASCII as \uXXXX: it survives every character set.
+[[nodiscard]] std::string as_ascii(std::string_view text);
+
 // Writes one JSON text. Misuse (a value without a key inside an object) is an assertion.
 class Writer {
  public:

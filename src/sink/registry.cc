@@ -8,6 +8,9 @@
 #ifdef PILLARBOX_WITH_FILE
 #include "sink/file/factory.h"
 #endif
+#ifdef PILLARBOX_WITH_HANGFIRE
+#include "sink/hangfire/factory.h"
+#endif
 #ifdef PILLARBOX_WITH_HTTP
 #include "sink/http/factory.h"
 #endif
@@ -21,6 +24,9 @@ std::span<const std::shared_ptr<const SinkFactory>> sink_factories() {
   static const std::vector<std::shared_ptr<const SinkFactory>> kFactories = {
 #ifdef PILLARBOX_WITH_HTTP
       http::make_factory(),
+#endif
+#ifdef PILLARBOX_WITH_HANGFIRE
+      hangfire::make_factory(),
 #endif
 #ifdef PILLARBOX_WITH_FILE
       file_sink::make_factory(),

@@ -58,6 +58,17 @@ std::string SettingValues::choice(std::string_view name) const {
   refuse(name, "is \"" + value + "\"; it may be " + known);
 }
 
+std::vector<std::string> SettingValues::list(std::string_view name) const {
+  const std::string value = text(name);
+  std::vector<std::string> out;
+  for (std::size_t start = 0; start < value.size();) {
+    const std::size_t end = std::min(value.find('\n', start), value.size());
+    out.push_back(value.substr(start, end - start));
+    start = end + 1;
+  }
+  return out;
+}
+
 bool SettingValues::boolean(std::string_view name) const {
   const std::string value = text(name);
   if (value == "true") return true;

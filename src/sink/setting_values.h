@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pillarbox/sink.h"
 
@@ -20,6 +21,7 @@ class SettingValues {
 
   [[nodiscard]] std::string text(std::string_view name) const;
   [[nodiscard]] std::string choice(std::string_view name) const;
+  [[nodiscard]] std::vector<std::string> list(std::string_view name) const;
   [[nodiscard]] bool boolean(std::string_view name) const;
   [[nodiscard]] Millis duration(std::string_view name, Millis low, Millis high) const;
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t low,

@@ -11,7 +11,7 @@ class PostgresqlRoles : public PostgresqlTest {
  protected:
   void SetUp() override {
     PostgresqlTest::SetUp();
-    if (IsSkipped()) return;
+    if (!has_outbox()) return;  // with CI=true a missing server is a failure, not a skip
     outbox().factory().schema(outbox().options())->up({.with_roles = true}, {});
     user_ = "u_" + schema() + "_" + std::to_string(::getpid());
   }

@@ -25,6 +25,7 @@ class PostgresqlTest : public ::testing::TestWithParam<const char*> {
         PostgresqlFixture::Setup{database_url(*server, "own"), {}});
   }
 
+  [[nodiscard]] bool has_outbox() const { return fixture_ != nullptr; }
   [[nodiscard]] PostgresqlFixture& outbox() { return *fixture_; }
   std::string sql(const std::string& text) { return fixture_->sql(text); }
   [[nodiscard]] std::string schema() const { return fixture_->schema(); }

@@ -32,6 +32,9 @@ std::string row(const SinkSetting& setting) {
     case SinkSetting::Type::secrets:
       type = "list of secrets";
       break;
+    case SinkSetting::Type::list:
+      type = "list of texts";
+      break;
     case SinkSetting::Type::choice:
       for (std::string_view rest = setting.choices; !rest.empty();) {
         const std::string_view one = rest.substr(0, rest.find('|'));

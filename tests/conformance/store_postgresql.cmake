@@ -9,3 +9,6 @@ pillarbox_test(postgresql_test
     postgresql_plan_test.cc postgresql_roles_test.cc postgresql_session_test.cc
   DEPENDS pillarbox_store_postgresql LABELS conformance needs-postgresql TIMEOUT 600)
 target_compile_definitions(postgresql_test PRIVATE PILLARBOX_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+pillarbox_test(hangfire_test
+  SOURCES hangfire_test.cc postgresql_fixture.cc
+  DEPENDS pillarbox_sink_hangfire pillarbox_store_postgresql LABELS conformance needs-postgresql)

@@ -99,8 +99,9 @@ LAYERS = {
     "json": ["core"],
     "sql": ["core"],
     "system": ["core"],
-    "store": ["core", "json", "sql", "system"],
-    "sink": ["core", "json", "system"],
+    "postgresql": ["core", "sql"],
+    "store": ["core", "json", "sql", "system", "postgresql"],
+    "sink": ["core", "json", "sql", "system", "postgresql"],
     "relay": ["core", "json", "system", "store", "sink"],
     "config": ["core", "json", "system", "store", "sink", "relay"],
 }

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "pillarbox/store.h"
-#include "store/postgresql/session.h"
+#include "postgresql/session.h"
 
 namespace pillarbox::postgresql {
 

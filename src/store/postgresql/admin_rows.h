@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pillarbox/store.h"
-#include "store/postgresql/session.h"
+#include "postgresql/session.h"
 
 // Rows of the operator's statements, by the order of their columns.
 namespace pillarbox::postgresql {

@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "postgresql/location.h"
 #include "store/postgresql/admin.h"
-#include "store/postgresql/location.h"
 #include "store/postgresql/schema.h"
 #include "store/postgresql/store.h"
 #include "store/postgresql/wake.h"

@@ -11,9 +11,9 @@
 #include "json/json.h"
 #include "pillarbox/error.h"
 #include "pillarbox/postgresql.h"
+#include "postgresql/errors.h"
+#include "postgresql/session.h"
 #include "sql/embedded.h"
-#include "store/postgresql/errors.h"
-#include "store/postgresql/session.h"
 
 namespace pillarbox::postgresql {
 namespace {

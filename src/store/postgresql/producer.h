@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "pillarbox/message.h"
-#include "store/postgresql/parameters.h"
-#include "store/postgresql/session.h"
+#include "postgresql/parameters.h"
+#include "postgresql/session.h"
 
 namespace pillarbox::postgresql {
 

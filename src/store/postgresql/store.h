@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pillarbox/store.h"
-#include "store/postgresql/session.h"
+#include "postgresql/session.h"
 
 namespace pillarbox::postgresql {
 

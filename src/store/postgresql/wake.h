@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pillarbox/store.h"
-#include "store/postgresql/session.h"
+#include "postgresql/session.h"
 
 namespace pillarbox::postgresql {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/postgresql/session.h"
+#include "postgresql/session.h"
 
 #include <poll.h>
 
@@ -10,8 +10,8 @@
 
 #include "core/assert.h"
 #include "core/url.h"
+#include "postgresql/errors.h"
 #include "sql/embedded.h"
-#include "store/postgresql/errors.h"
 
 namespace pillarbox::postgresql {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/postgresql/errors.h"
+#include "postgresql/errors.h"
 
 namespace pillarbox::postgresql {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/postgresql/parameters.h"
+#include "postgresql/parameters.h"
 
 #include <limits>
 

@@ -15,8 +15,8 @@
 #include "core/handle.h"
 #include "pillarbox/error.h"
 #include "pillarbox/store.h"
-#include "store/postgresql/location.h"
-#include "store/postgresql/parameters.h"
+#include "postgresql/location.h"
+#include "postgresql/parameters.h"
 
 namespace pillarbox::postgresql {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/postgresql/location.h"
+#include "postgresql/location.h"
 
 #include <algorithm>
 
