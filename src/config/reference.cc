@@ -51,8 +51,8 @@ void kinds(std::ostringstream& out, SinkSetting::Place place) {
         table_head(out);
       }
       any = true;
-      constexpr std::string_view kTypes[] = {"text",          "duration", "size",   "integer",
-                                             "true or false", "",         "secrets", "list of texts"};
+      constexpr std::string_view kTypes[] = {
+          "text", "duration", "size", "integer", "true or false", "", "secrets", "list of texts"};
       const std::string_view type = setting.type == SinkSetting::Type::choice
                                         ? setting.choices
                                         : kTypes[static_cast<std::size_t>(setting.type)];

@@ -6,6 +6,9 @@
 #include <fstream>
 #include <sstream>
 
+#ifdef PILLARBOX_WITH_HANGFIRE
+#include "sink/hangfire/factory.h"
+#endif
 #include "sink/http/factory.h"
 
 namespace pillarbox::testing {
@@ -50,17 +53,27 @@ std::string row(const SinkSetting& setting) {
          std::string(setting.help) + " |\n";
 }
 
-TEST(SinkDocs, ListEverySettingOfTheHttpSinkAsTheProgramHasIt) {
+void expect_table(const std::string& kind, const SinkFactory& factory) {
   std::ifstream in(PILLARBOX_SOURCE_DIR "/docs/reference/sinks.md");
   std::ostringstream text;
   text << in.rdbuf();
   std::string table =
       "| setting | of | value | default | what it does |\n| --- | --- | --- | --- | --- |\n";
-  for (const SinkSetting& setting : http::make_factory()->settings()) table += row(setting);
-  EXPECT_THAT(text.str(), ::testing::HasSubstr("<!-- settings:http -->\n" + table + "\n"))
+  for (const SinkSetting& setting : factory.settings()) table += row(setting);
+  EXPECT_THAT(text.str(), ::testing::HasSubstr("<!-- settings:" + kind + " -->\n" + table + "\n"))
       << "docs/reference/sinks.md must hold this table:\n"
       << table;
 }
+
+TEST(SinkDocs, ListEverySettingOfTheHttpSinkAsTheProgramHasIt) {
+  expect_table("http", *http::make_factory());
+}
+
+#ifdef PILLARBOX_WITH_HANGFIRE
+TEST(SinkDocs, ListEverySettingOfTheHangfireSinkAsTheProgramHasIt) {
+  expect_table("hangfire", *hangfire::make_factory());
+}
+#endif
 
 }  // namespace
 }  // namespace pillarbox::testing
