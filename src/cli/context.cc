@@ -77,6 +77,7 @@ const config::Configuration& Context::configuration(bool needs_outbox) {
     if (std::none_of(values.begin(), values.end(),
                      [&wanted = key](const config::Value& v) { return v.key == wanted; })) {
       std::vector<std::string_view> names;
+      names.reserve(values.size());
       for (const config::Value& v : values) names.push_back(v.key);
       const std::string near = core::nearest_name(key, names);
       throw UsageError("--set " + key + ": there is no such setting" +
@@ -100,6 +101,7 @@ const OutboxSettings& Context::outbox() {
     if (o.name == *wanted) return o;
   }
   std::vector<std::string_view> names;
+  names.reserve(outboxes.size());
   for (const OutboxSettings& o : outboxes) names.push_back(o.name);
   const std::string near = core::nearest_name(*wanted, names);
   throw UsageError("there is no outbox \"" + *wanted + "\"" +

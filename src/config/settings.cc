@@ -89,7 +89,7 @@ constexpr Millis kDay{86'400'000};
 
 const std::vector<Setting>& table() {
   using C = Configuration;
-  static const std::vector<Setting> rows = {
+  static const std::vector<Setting> kRows = {
       {"relay", "workers", Type::integer, "2", "1 to 64",
        "Workers of each outbox: each has a connection of its own and delivers one batch at a time.",
        integer(1, 64, [](C& c) -> std::size_t& { return c.relay.workers; })},
@@ -149,7 +149,7 @@ const std::vector<Setting>& table() {
        "auto: text on a terminal, else JSON.",
        choice({"auto", "json", "text"}, [](C& c) -> std::string& { return c.log_format; })},
   };
-  return rows;
+  return kRows;
 }
 
 constexpr KeyHelp kOutboxKeys[] = {

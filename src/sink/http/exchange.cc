@@ -27,8 +27,8 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 void init_curl() {
-  static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
-  PILLARBOX_ASSERT(code == CURLE_OK);
+  static const CURLcode kCode = curl_global_init(CURL_GLOBAL_DEFAULT);
+  PILLARBOX_ASSERT(kCode == CURLE_OK);
 }
 
 Exchange::Exchange(const HttpConfig& config) : config_(config), easy_(curl_easy_init()) {

@@ -40,9 +40,9 @@ const unsigned char* bytes_of(std::string_view text) {
 
 // Fetched once: a fetch takes a lock and a search through the providers.
 EVP_MAC* hmac() {
-  static EVP_MAC* const fetched = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
-  if (fetched == nullptr) crypto_failed("find HMAC");
-  return fetched;
+  static EVP_MAC* const kFetched = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
+  if (kFetched == nullptr) crypto_failed("find HMAC");
+  return kFetched;
 }
 
 MacContext keyed_hmac(std::string_view key) {
