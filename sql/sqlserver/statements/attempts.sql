@@ -1,0 +1,3 @@
+-- The history of one message, every life, oldest first; at most 1000.
+-- @Id BIGINT
+EXEC dbo.JobOutboxAttempts @Id = @Id;

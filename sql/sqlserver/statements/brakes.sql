@@ -1,0 +1,2 @@
+-- All brakes.
+EXEC dbo.JobOutboxBrakes;

@@ -1,0 +1,2 @@
+-- What doctor wants to know of the server.
+EXEC dbo.JobOutboxExamine;

@@ -1,0 +1,3 @@
+-- The row of a message.
+-- @MessageId UNIQUEIDENTIFIER
+EXEC dbo.JobOutboxFind @MessageId = @MessageId;

@@ -1,0 +1,3 @@
+-- This relay stops.
+-- @ClaimedBy NVARCHAR(100)
+EXEC dbo.JobOutboxGoodbye @ClaimedBy = @ClaimedBy;

@@ -1,0 +1,3 @@
+-- The inbox. Returns First.
+-- @Consumer NVARCHAR(4000), @MessageId UNIQUEIDENTIFIER
+EXEC dbo.JobOutboxOnce @Consumer = @Consumer, @MessageId = @MessageId;

@@ -1,0 +1,2 @@
+-- What waits, why, and how old it is.
+EXEC dbo.JobOutboxOverview;

@@ -1,0 +1,3 @@
+-- Removes a batch of tombstones. Returns Removed.
+-- @AgeMs BIGINT, @BatchSize INT
+EXEC dbo.JobOutboxPurgeTombstones @AgeMs = @AgeMs, @BatchSize = @BatchSize;

@@ -1,0 +1,2 @@
+-- Relays heard of in the last day, newest first.
+EXEC dbo.JobOutboxRelays;

@@ -1,0 +1,2 @@
+-- Ends lock_migration.sql.
+EXEC sys.sp_releaseapplock @Resource = N'pbx:migration', @LockOwner = 'Session';
