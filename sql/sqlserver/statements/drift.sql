@@ -2,7 +2,7 @@
 SELECT CONCAT(N'column ', o.name, N'.', c.name, N' ', TYPE_NAME(c.system_type_id)) COLLATE Latin1_General_BIN2 AS Item
 FROM sys.objects AS o
 JOIN sys.columns AS c ON c.object_id = o.object_id
-WHERE o.schema_id = SCHEMA_ID(N'dbo') AND o.[type] IN (N'U', N'V') AND o.name LIKE N'JobOutbox%'
+WHERE o.schema_id = SCHEMA_ID(N'dbo') AND o.[type] = N'U' AND o.name LIKE N'JobOutbox%'
 UNION ALL
 SELECT CONCAT(N'index ', o.name, N'.', i.name) COLLATE Latin1_General_BIN2
 FROM sys.objects AS o

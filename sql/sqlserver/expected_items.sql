@@ -1,0 +1,123 @@
+-- The columns, indexes and procedures that the migrations make, in the words of statements/drift.sql.
+column JobOutbox.Attempts int
+column JobOutbox.AvailableUtc datetime2
+column JobOutbox.ClaimNo bigint
+column JobOutbox.ClaimedBy nvarchar
+column JobOutbox.ContentType nvarchar
+column JobOutbox.CorrelationId nvarchar
+column JobOutbox.DispatchedUtc datetime2
+column JobOutbox.ExpiresUtc datetime2
+column JobOutbox.Headers nvarchar
+column JobOutbox.Id bigint
+column JobOutbox.JobType nvarchar
+column JobOutbox.LastError nvarchar
+column JobOutbox.Life int
+column JobOutbox.LockedUntil datetime2
+column JobOutbox.MessageId uniqueidentifier
+column JobOutbox.OccurredUtc datetime2
+column JobOutbox.OrderingKey nvarchar
+column JobOutbox.Payload varbinary
+column JobOutbox.PayloadJson nvarchar
+column JobOutbox.Status tinyint
+column JobOutboxAttempt.Attempt int
+column JobOutboxAttempt.ClaimNo bigint
+column JobOutboxAttempt.ClaimedBy nvarchar
+column JobOutboxAttempt.Code nvarchar
+column JobOutboxAttempt.EndedUtc datetime2
+column JobOutboxAttempt.Entry bigint
+column JobOutboxAttempt.Error nvarchar
+column JobOutboxAttempt.Life int
+column JobOutboxAttempt.OutboxId bigint
+column JobOutboxAttempt.Outcome nvarchar
+column JobOutboxAttempt.StartedUtc datetime2
+column JobOutboxAttempt.TookMs bigint
+column JobOutboxAudit.Action nvarchar
+column JobOutboxAudit.AtUtc datetime2
+column JobOutboxAudit.Id bigint
+column JobOutboxAudit.What nvarchar
+column JobOutboxAudit.Who nvarchar
+column JobOutboxAudit.Why nvarchar
+column JobOutboxBrake.Reason nvarchar
+column JobOutboxBrake.Scope nvarchar
+column JobOutboxBrake.SetBy nvarchar
+column JobOutboxBrake.SetUtc datetime2
+column JobOutboxDeadLetter.Attempts int
+column JobOutboxDeadLetter.Code nvarchar
+column JobOutboxDeadLetter.DeadUtc datetime2
+column JobOutboxDeadLetter.DiscardReason nvarchar
+column JobOutboxDeadLetter.DiscardedBy nvarchar
+column JobOutboxDeadLetter.DiscardedUtc datetime2
+column JobOutboxDeadLetter.Error nvarchar
+column JobOutboxDeadLetter.HoldsKey bit
+column JobOutboxDeadLetter.JobType nvarchar
+column JobOutboxDeadLetter.Life int
+column JobOutboxDeadLetter.MessageId uniqueidentifier
+column JobOutboxDeadLetter.OrderingKey nvarchar
+column JobOutboxDeadLetter.OutboxId bigint
+column JobOutboxDeadLetter.Reason nvarchar
+column JobOutboxInbox.Consumer nvarchar
+column JobOutboxInbox.HandledUtc datetime2
+column JobOutboxInbox.MessageId uniqueidentifier
+column JobOutboxRelay.ClaimedBy nvarchar
+column JobOutboxRelay.DrainAsked bit
+column JobOutboxRelay.Draining bit
+column JobOutboxRelay.HeartbeatUtc datetime2
+column JobOutboxRelay.LeasesHeld bigint
+column JobOutboxRelay.StartedUtc datetime2
+column JobOutboxRelay.Version nvarchar
+column JobOutboxRelay.Workers int
+column JobOutboxSchemaMigration.AppliedUtc datetime2
+column JobOutboxSchemaMigration.Checksum char
+column JobOutboxSchemaMigration.Name nvarchar
+column JobOutboxSchemaMigration.Number int
+index JobOutbox.IX_JobOutbox_Keys
+index JobOutbox.IX_JobOutbox_Unprocessed
+index JobOutbox.PK_JobOutbox
+index JobOutbox.UX_JobOutbox_MessageId
+index JobOutboxAttempt.PK_JobOutboxAttempt
+index JobOutboxAudit.PK_JobOutboxAudit
+index JobOutboxBrake.PK_JobOutboxBrake
+index JobOutboxDeadLetter.IX_JobOutboxDeadLetter_Holding
+index JobOutboxDeadLetter.PK_JobOutboxDeadLetter
+index JobOutboxInbox.IX_JobOutboxInbox_Age
+index JobOutboxInbox.PK_JobOutboxInbox
+index JobOutboxRelay.PK_JobOutboxRelay
+index JobOutboxSchemaMigration.PK_JobOutboxSchemaMigration
+procedure JobOutboxAskToDrain
+procedure JobOutboxAttempts
+procedure JobOutboxBrakeLift
+procedure JobOutboxBrakeSet
+procedure JobOutboxBrakes
+procedure JobOutboxCheckMessage
+procedure JobOutboxClaimBatch
+procedure JobOutboxClaimedInScope
+procedure JobOutboxDeadGroups
+procedure JobOutboxDeadLetters
+procedure JobOutboxDiscard
+procedure JobOutboxEnqueue
+procedure JobOutboxEnqueueJson
+procedure JobOutboxEnqueueMany
+procedure JobOutboxExamine
+procedure JobOutboxFind
+procedure JobOutboxGoodbye
+procedure JobOutboxHeartbeat
+procedure JobOutboxList
+procedure JobOutboxLock
+procedure JobOutboxLockKeys
+procedure JobOutboxMarkDispatched
+procedure JobOutboxMarkFailed
+procedure JobOutboxOnce
+procedure JobOutboxOverview
+procedure JobOutboxPayload
+procedure JobOutboxPurgeDead
+procedure JobOutboxPurgeDispatched
+procedure JobOutboxPurgeInbox
+procedure JobOutboxPurgeTombstones
+procedure JobOutboxRefuseTransaction
+procedure JobOutboxRelays
+procedure JobOutboxRelease
+procedure JobOutboxRenew
+procedure JobOutboxReplay
+procedure JobOutboxSettle
+procedure JobOutboxSettleDispatched
+procedure JobOutboxWaitingTypes
