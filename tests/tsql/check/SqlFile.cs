@@ -36,7 +36,16 @@ public sealed class SqlFile
         return errors.Select(e => new Finding(name, e.Line, e.Column, $"parses-{level}", e.Message));
     }
 
+    private static readonly Dictionary<(string, string), SqlFile> Known = [];
+
+    // Nobody changes what was read, so that a file is read once however often it is looked at.
     public static SqlFile Read(string name, string text)
+    {
+        if (!Known.TryGetValue((name, text), out SqlFile? file)) Known[(name, text)] = file = ReadAnew(name, text);
+        return file;
+    }
+
+    private static SqlFile ReadAnew(string name, string text)
     {
         var script = Parser(160).Parse(new StringReader(text), out IList<ParseError> errors) as TSqlScript;
         var given = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase);
