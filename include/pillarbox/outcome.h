@@ -16,6 +16,8 @@ enum class OutcomeKind {
   throttled,    // the sink says when; the attempt is given back
   unavailable,  // the sink as a whole is down; the attempt is given back and the breaker hears of
                 // it
+  not_sent,     // nothing of it was sent, and no fault of the sink's: its turn did not come, or the
+                // answer to another message said that it would be in vain. Goes back as it was.
 };
 
 [[nodiscard]] std::string_view to_string(OutcomeKind kind) noexcept;
@@ -45,6 +47,9 @@ struct Outcome {
   }
   [[nodiscard]] static Outcome unavailable(std::string code, std::string error) {
     return {OutcomeKind::unavailable, std::move(code), std::move(error), {}, false, false};
+  }
+  [[nodiscard]] static Outcome not_sent(std::string error) {
+    return {OutcomeKind::not_sent, "not_sent", std::move(error), {}, false, false};
   }
 };
 

@@ -29,7 +29,7 @@ struct RouteSettings {
   KeyPolicy on_dead = KeyPolicy::hold;
   std::size_t concurrency = 0;  // deliveries of this relay at once; 0: as many as there are workers
   std::size_t batch_max = 0;    // messages in one call to the sink; 0: as claimed
-  Millis timeout{20'000};       // of one delivery call
+  Millis timeout{20'000};       // of one call to the sink, from its start
   std::optional<RetryPolicy> retry = {};
 };
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,18 +18,38 @@ namespace pillarbox {
 
 using Instant = std::chrono::steady_clock::time_point;  // the relay's monotonic time
 
+// How long one deliver() may go on. A call is what the sink does with the other end as one: a
+// request, a transaction, a batch published and confirmed, a handler that runs.
+struct DeliveryLimits {
+  Millis timeout{20'000};                 // of each call, from the moment that it starts
+  Instant start_before = Instant::max();  // no call starts from then on
+  std::stop_token stop = {};              // nor once this is asked for
+
+  [[nodiscard]] bool may_start() const noexcept {
+    return !stop.stop_requested() && std::chrono::steady_clock::now() < start_before;
+  }
+};
+
 // Where messages go. One handle belongs to one worker and one route, and is used by one thread at a
 // time.
 class Sink {
  public:
   virtual ~Sink() = default;
 
-  // Hands over `batch` before `deadline`. `outcomes` has batch's size and order and comes in as
-  // "transient: no answer"; fill in what the engine durably acknowledged or refused, message by
-  // message. Does not throw for anything an engine can answer. A batch never holds two messages of
-  // one ordering_key.
-  virtual void deliver(std::span<const ClaimedMessage> batch, Instant deadline,
+  // Hands over `batch`. `outcomes` has batch's size and order and comes in as "transient: no
+  // answer"; fill in what the engine durably acknowledged or refused, message by message. Before
+  // each call ask limits.may_start(): once it says no, nothing more is sent, the calls on their
+  // way end within their own timeout, and the messages of which nothing was sent become
+  // Outcome::not_sent. Does not throw for anything an engine can answer. A batch never holds two
+  // messages of one ordering_key.
+  virtual void deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                        std::span<Outcome> outcomes) = 0;
+
+  // How many messages the next batch should hold at the most, by what this handle managed so far;
+  // asked after each deliver(). It bounds the next claim, so that messages need not be given back.
+  // kNoBound where a batch takes about as long whatever its size, and while nothing is known.
+  static constexpr std::size_t kNoBound = SIZE_MAX;
+  [[nodiscard]] virtual std::size_t room() const { return kNoBound; }
 };
 
 // A secret that is read when it is needed, so that a rotated one is taken up. `read` throws

@@ -163,7 +163,8 @@ constexpr KeyHelp kSinkKeys[] = {
     {"url", "URL", "", "https://…, file:/path, stdout:, null:"},
     {"password", "secret", "", "For the sink's login, where its kind has one."},
     {"secrets", "list of secrets", "", "Signing keys, current ones first; two while rotating."},
-    {"timeout", "duration", "20s", "Of one delivery call; routes may set their own."},
+    {"timeout", "duration", "20s",
+     "Of one call to the sink, such as a request, from its start; routes may set their own."},
 };
 constexpr KeyHelp kRouteKeys[] = {
     {"type", "pattern", "*",
@@ -175,7 +176,7 @@ constexpr KeyHelp kRouteKeys[] = {
     {"concurrency", "integer", "0",
      "Deliveries of one relay at once; 0: as many as it has workers."},
     {"batch_max", "integer", "0", "Messages in one call to the sink; 0: as claimed."},
-    {"timeout", "duration", "the sink's", "Of one delivery call."},
+    {"timeout", "duration", "the sink's", "Of one call to the sink, from its start."},
     {"max_attempts", "integer", "retry.max_attempts", "For this route."},
 };
 

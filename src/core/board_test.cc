@@ -183,7 +183,9 @@ TEST_F(RouteBoardTest, HoldsARouteToItsConcurrency) {
   EXPECT_GT(board.begin(1, now).until, now);
   EXPECT_EQ(board.excluded_types(now), std::vector<std::string>{"a.two"});
   EXPECT_FALSE(board.take_sweep_request(now));
-  EXPECT_EQ(board.ended(1, RouteBoard::CallEnd::answered, now, random), RouteBoard::Change::none);
+  EXPECT_EQ(
+      board.ended(1, RouteBoard::CallEnd::answered, RouteBoard::Permit::Kind::go, now, random),
+      RouteBoard::Change::none);
   EXPECT_TRUE(board.wants_sweep(now));
   EXPECT_TRUE(board.excluded_types(now).empty());
   EXPECT_TRUE(board.take_sweep_request(now));
@@ -196,8 +198,9 @@ TEST_F(RouteBoardTest, HoldsARouteToItsConcurrency) {
 TEST_F(RouteBoardTest, LetsOneProbeThroughAfterAnOutage) {
   using Kind = RouteBoard::Permit::Kind;
   EXPECT_EQ(board.begin(0, now).kind, Kind::go);
-  EXPECT_EQ(board.ended(0, RouteBoard::CallEnd::unavailable, now, random),
-            RouteBoard::Change::opened);
+  EXPECT_EQ(
+      board.ended(0, RouteBoard::CallEnd::unavailable, RouteBoard::Permit::Kind::go, now, random),
+      RouteBoard::Change::opened);
   const RouteBoard::Permit blocked = board.begin(0, now);
   EXPECT_EQ(blocked.kind, Kind::blocked);
   EXPECT_EQ(blocked.until, std::max(board.blocked_until(0), now + Millis{100}));
@@ -206,7 +209,9 @@ TEST_F(RouteBoardTest, LetsOneProbeThroughAfterAnOutage) {
   EXPECT_EQ(board.begin(0, now).kind, Kind::probe);
   EXPECT_EQ(board.begin(0, now).kind, Kind::blocked);
   EXPECT_EQ(board.begin(2, now).kind, Kind::go);
-  EXPECT_EQ(board.ended(0, RouteBoard::CallEnd::answered, now, random), RouteBoard::Change::closed);
+  EXPECT_EQ(
+      board.ended(0, RouteBoard::CallEnd::answered, RouteBoard::Permit::Kind::go, now, random),
+      RouteBoard::Change::closed);
   EXPECT_EQ(board.begin(0, now).kind, Kind::go);
 }
 

@@ -29,6 +29,8 @@ class Breaker {
   [[nodiscard]] bool blocks(Instant now) const noexcept;
 
   void probe_started() noexcept { probing_ = true; }
+  // The probe was not sent after all: the next call is the probe.
+  void probe_given_up() noexcept { probing_ = false; }
   // Something was delivered, or the sink answered about single messages. True when this closed the
   // breaker; only a probe closes it.
   bool answered() noexcept;

@@ -28,7 +28,7 @@ Settlement settlement_for(const Outcome& outcome, const ClaimedMessage& message,
   Settlement settlement;
   settlement.lease = message.lease;
   settlement.key_policy = on_dead;
-  if (outcome.kind != OutcomeKind::delivered) {
+  if (outcome.kind != OutcomeKind::delivered && outcome.kind != OutcomeKind::not_sent) {
     settlement.code = outcome.code;
     settlement.error = outcome.error;
   }
@@ -56,6 +56,9 @@ Settlement settlement_for(const Outcome& outcome, const ClaimedMessage& message,
     case OutcomeKind::unavailable:
       settlement.kind = SettleKind::release;
       settlement.delay = back_off;
+      break;
+    case OutcomeKind::not_sent:  // no code: its history has no attempt to tell of
+      settlement.kind = SettleKind::release;
       break;
   }
   return settlement;

@@ -101,7 +101,8 @@ RouteBoard::Permit RouteBoard::begin(RouteIndex index, Instant now) {
   return {Permit::Kind::go, now};
 }
 
-RouteBoard::Change RouteBoard::ended(RouteIndex index, CallEnd end, Instant now, Random& random) {
+RouteBoard::Change RouteBoard::ended(RouteIndex index, CallEnd end, Permit::Kind began_as,
+                                     Instant now, Random& random) {
   Route& route = routes_[index];
   PILLARBOX_ASSERT(route.in_flight > 0);
   --route.in_flight;
@@ -112,6 +113,9 @@ RouteBoard::Change RouteBoard::ended(RouteIndex index, CallEnd end, Instant now,
       return route.breaker.failed(now, random) ? Change::opened : Change::none;
     case CallEnd::unavailable:
       return route.breaker.unavailable(now, random) ? Change::opened : Change::none;
+    case CallEnd::nothing:
+      if (began_as == Permit::Kind::probe) route.breaker.probe_given_up();
+      return Change::none;
   }
   return Change::none;
 }

@@ -59,9 +59,10 @@ class RouteBoard {
   };
   [[nodiscard]] Permit begin(RouteIndex route, Instant now);
 
-  enum class CallEnd { answered, all_transient, unavailable };
+  // nothing: no message of it was sent.
+  enum class CallEnd { answered, all_transient, unavailable, nothing };
   enum class Change { none, opened, closed };
-  Change ended(RouteIndex route, CallEnd end, Instant now, Random& random);
+  Change ended(RouteIndex route, CallEnd end, Permit::Kind began_as, Instant now, Random& random);
   void silence(RouteIndex route, Instant until) { routes_[route].breaker.silence(until); }
 
   [[nodiscard]] Breaker::State breaker_state(RouteIndex route, Instant now) const {

@@ -29,7 +29,11 @@ bool passes(const Failed& failed) {
 }  // namespace
 
 Worker::Worker(WorkerPolicy policy, RouteBoard& board, Random& random)
-    : policy_(policy), board_(board), random_(random) {}
+    : policy_(policy),
+      board_(board),
+      random_(random),
+      rooms_(board.size(), Sink::kNoBound),
+      last_claim_(board.size(), 0) {}
 
 void Worker::drain_by(Instant deadline) {
   drain_by_ = drain_by_ ? std::min(*drain_by_, deadline) : deadline;
@@ -98,7 +102,7 @@ Action Worker::next_claim(Instant now) {
     return DoWait{now + policy_.poll_interval, true};
   }
   DoClaim claim;
-  claim.count_max = policy_.batch_size;
+  claim.count_max = claim_bound();
   claim.bytes_max = policy_.batch_bytes;
   claim.lease = policy_.lease;
   claim.excluded_types = board_.excluded_types(now);
@@ -109,6 +113,19 @@ Action Worker::next_claim(Instant now) {
   claim.sweep = sweeping_;
   doing_ = Doing::claiming;
   return claim;
+}
+
+// As many as the sinks can be expected to take in time, if what is claimed next is mixed as what
+// was claimed last.
+std::size_t Worker::claim_bound() const {
+  std::size_t total = 0;
+  for (const std::size_t count : last_claim_) total += count;
+  std::size_t bound = policy_.batch_size;
+  for (RouteIndex route = 0; route < rooms_.size(); ++route) {
+    if (last_claim_[route] == 0 || rooms_[route] >= policy_.batch_size) continue;
+    bound = std::min(bound, std::max<std::size_t>(1, rooms_[route] * total / last_claim_[route]));
+  }
+  return bound;
 }
 
 void Worker::take_claimed(Claimed&& claimed, Instant now) {
@@ -125,6 +142,7 @@ void Worker::take_claimed(Claimed&& claimed, Instant now) {
   std::deque<Group> suspects;
   std::size_t reclaimed = 0;
   suspects_begun_ = false;
+  if (!claimed.result.messages.empty()) std::fill(last_claim_.begin(), last_claim_.end(), 0);
   for (ClaimedMessage& message : claimed.result.messages) {
     PILLARBOX_ASSERT(message.lease.claim_no > 0);
     leases_.push_back(message.lease);
@@ -137,7 +155,8 @@ void Worker::take_claimed(Claimed&& claimed, Instant now) {
       } else {
         // What is remembered is left alone from now on, and free for a relay that has the route.
         const bool left_alone = board_.remembers(message.job_type);
-        release(message, left_alone ? Millis{0} : policy_.unroutable_delay, "unroutable", now);
+        release(message, left_alone ? Millis{0} : policy_.unroutable_delay,
+                "no route takes this job_type", now);
         notes_.push_back({.kind = NoteKind::unroutable,
                           .id = message.lease.id,
                           .message_id = message.message_id,
@@ -145,6 +164,7 @@ void Worker::take_claimed(Claimed&& claimed, Instant now) {
       }
       continue;
     }
+    ++last_claim_[*route];
     const RouteSettings& settings = board_.settings(*route);
     if (const auto reason = dead_on_arrival(message, board_.retry(*route)); reason) {
       kill(message, *reason, settings.on_dead, now);
@@ -192,8 +212,7 @@ std::optional<Action> Worker::start_next_group(Instant now) {
         [&](const ClaimedMessage& message) { return !board_.braked(message.job_type); });
     if (braked != group.messages.end()) {
       note(NoteKind::released, static_cast<std::size_t>(group.messages.end() - braked), "brake");
-      for (auto it = braked; it != group.messages.end(); ++it)
-        release(*it, Millis{0}, "brake", now);
+      for (auto it = braked; it != group.messages.end(); ++it) release(*it, Millis{0}, {}, now);
       group.messages.erase(braked, group.messages.end());
       if (group.messages.empty()) continue;
     }
@@ -212,10 +231,11 @@ std::optional<Action> Worker::start_next_group(Instant now) {
       groups_.push_front(std::move(rest));
     }
     if (group.suspect) suspects_begun_ = true;
+    group.permit = permit.kind;
     current_ = std::move(group);
     doing_ = Doing::delivering;
-    return DoDeliver{current_.route, current_.messages,
-                     now + board_.settings(current_.route).timeout};
+    return DoDeliver{current_.route, current_.messages, board_.settings(current_.route).timeout,
+                     now + policy_.batch_time};
   }
   return std::nullopt;
 }
@@ -223,28 +243,36 @@ std::optional<Action> Worker::start_next_group(Instant now) {
 void Worker::take_delivered(Delivered&& delivered, Instant now) {
   const Group group = std::exchange(current_, Group{});
   PILLARBOX_ASSERT(delivered.outcomes.size() == group.messages.size());
+  rooms_[group.route] = delivered.room;
   const RouteSettings& settings = board_.settings(group.route);
   const RetryPolicy& retry = board_.retry(group.route);
 
   std::size_t transient = 0;
   std::size_t unavailable = 0;
+  std::size_t not_sent = 0;
   Millis silence{0};
   const Outcome* stopped = nullptr;
   const Outcome* bad = nullptr;
   for (const Outcome& outcome : delivered.outcomes) {
     if (outcome.kind == OutcomeKind::transient) ++transient;
     if (outcome.kind == OutcomeKind::unavailable) ++unavailable;
+    if (outcome.kind == OutcomeKind::not_sent) {
+      ++not_sent;
+      continue;
+    }
     if (outcome.kind == OutcomeKind::throttled)
       silence = std::max(silence, throttle_delay(outcome, retry));
     if (outcome.stops_route) stopped = &outcome;
     if (outcome.kind != OutcomeKind::delivered) bad = &outcome;
   }
   const std::size_t size = delivered.outcomes.size();
-  const RouteBoard::CallEnd end = unavailable == size ? RouteBoard::CallEnd::unavailable
-                                  : transient + unavailable == size
+  const std::size_t sent = size - not_sent;
+  const RouteBoard::CallEnd end = sent == 0             ? RouteBoard::CallEnd::nothing
+                                  : unavailable == sent ? RouteBoard::CallEnd::unavailable
+                                  : transient + unavailable == sent
                                       ? RouteBoard::CallEnd::all_transient
                                       : RouteBoard::CallEnd::answered;
-  const RouteBoard::Change change = board_.ended(group.route, end, now, random_);
+  const RouteBoard::Change change = board_.ended(group.route, end, group.permit, now, random_);
   if (change == RouteBoard::Change::opened) {
     notes_.push_back({.kind = NoteKind::breaker_opened, .route = group.route, .text = bad->error});
   } else if (change == RouteBoard::Change::closed && silence == Millis{0} && stopped == nullptr) {
@@ -257,7 +285,8 @@ void Worker::take_delivered(Delivered&& delivered, Instant now) {
   }
   if (silence > Millis{0}) board_.silence(group.route, now + silence);
 
-  const Millis back_off = std::max(retry.base, until(board_.blocked_until(group.route), now));
+  const Millis blocked = until(board_.blocked_until(group.route), now);
+  const Millis back_off = std::max(retry.base, blocked);
   const Millis took = until(now, delivered.began);
   std::size_t dispatched = 0;
   std::size_t absorbed = 0;
@@ -269,6 +298,7 @@ void Worker::take_delivered(Delivered&& delivered, Instant now) {
     Settlement settlement =
         settlement_for(outcome, message, retry, settings.on_dead, back_off, random_);
     settlement.took = took;
+    if (outcome.kind == OutcomeKind::not_sent) settlement.delay = blocked;
     if (settlement.kind == SettleKind::release)
       settlement.delay += jittered(Millis{0}, settlement.delay / 4, random_);
     switch (settlement.kind) {
@@ -283,7 +313,8 @@ void Worker::take_delivered(Delivered&& delivered, Instant now) {
              std::string(to_string(settlement.reason)) + ": " + outcome.error);
         break;
       case SettleKind::release:
-        ++(outcome.kind == OutcomeKind::throttled ? released_throttled : released_unavailable);
+        if (outcome.kind == OutcomeKind::throttled) ++released_throttled;
+        if (outcome.kind == OutcomeKind::unavailable) ++released_unavailable;
         break;
     }
     if (outcome.duplicate_absorbed) ++absorbed;
@@ -299,9 +330,16 @@ void Worker::take_delivered(Delivered&& delivered, Instant now) {
   told(NoteKind::duplicate_absorbed, absorbed, "");
   told(NoteKind::released, released_throttled, "throttled");
   told(NoteKind::released, released_unavailable, "unavailable");
+  told(NoteKind::released, not_sent, "not_sent");
 }
 
 // ---- settle ----
+
+bool Worker::delivery_is_braked() const {
+  return std::any_of(
+      current_.messages.begin(), current_.messages.end(),
+      [&](const ClaimedMessage& message) { return board_.braked(message.job_type); });
+}
 
 // Between groups, what is known is written when it is old enough, or before a message that may take
 // us down; at the end, all of it.
@@ -423,17 +461,18 @@ void Worker::add(Settlement settlement, Instant now) {
 void Worker::release_group(Group&& group, Millis delay, std::string_view why, Instant now) {
   note(NoteKind::released, group.messages.size(), std::string(why));
   for (const ClaimedMessage& message : group.messages) {
-    release(message, delay, {}, now);  // never sent: no attempt to tell of
+    release(message, delay, {}, now);
   }
 }
 
-void Worker::release(const ClaimedMessage& message, Millis delay, std::string_view code,
+// Nothing of it was sent: without a code no attempt enters its history.
+void Worker::release(const ClaimedMessage& message, Millis delay, std::string_view error,
                      Instant now) {
   Settlement settlement;
   settlement.lease = message.lease;
   settlement.kind = SettleKind::release;
   settlement.delay = delay;
-  settlement.code = std::string(code);
+  settlement.error = std::string(error);
   add(std::move(settlement), now);
 }
 

@@ -28,6 +28,7 @@ struct Claimed {
 struct Delivered {
   std::vector<Outcome> outcomes;  // one for each message of the batch, in its order
   Instant began{};
+  std::size_t room = Sink::kNoBound;  // what the sink says of the next batch
 };
 struct Settled {
   std::vector<Lease> lost;
@@ -54,7 +55,8 @@ struct DoClaim {
 struct DoDeliver {
   RouteIndex route = 0;
   std::span<const ClaimedMessage> batch;  // the worker's, unchanged until it is answered
-  Instant deadline{};
+  Millis timeout{};                       // of each call
+  Instant start_before{};                 // no call starts from then on
 };
 struct DoSettle {
   std::span<const Settlement> settlements;  // the worker's, unchanged until it is answered
@@ -69,20 +71,20 @@ using Action = std::variant<DoClaim, DoDeliver, DoSettle, DoWait, DoExit>;
 
 // ---- facts for logs and metrics; the machine itself needs none of them ----
 enum class NoteKind {
-  dispatched,        // count
-  retried,           // message, text
-  died,              // message, reason, text
-  released,          // count, text: throttled, unavailable, shutdown, brake, unroutable, backed_off
-  reclaimed,         // count
-  lease_lost,        // count: settled too late, somebody else has them
-  settle_refused,    // message: the store will not record what became of it
-  settle_abandoned,  // count: the leases ran out before the store answered; possible duplicates
-  settle_failed,     // text: will be repeated
-  claim_failed,      // text: will be repeated
-  breaker_opened,    // route, text
-  breaker_closed,    // route
-  route_stopped,     // route, text: the sink asked for silence or refused our credentials
-  unroutable,        // type in text
+  dispatched,         // count
+  retried,            // message, text
+  died,               // message, reason, text
+  released,           // count, text: throttled, unavailable, not_sent, shutdown, brake, backed_off
+  reclaimed,          // count
+  lease_lost,         // count: settled too late, somebody else has them
+  settle_refused,     // message: the store will not record what became of it
+  settle_abandoned,   // count: the leases ran out before the store answered; possible duplicates
+  settle_failed,      // text: will be repeated
+  claim_failed,       // text: will be repeated
+  breaker_opened,     // route, text
+  breaker_closed,     // route
+  route_stopped,      // route, text: the sink asked for silence or refused our credentials
+  unroutable,         // type in text
   duplicate_absorbed  // count
 };
 struct Note {
@@ -102,6 +104,7 @@ struct WorkerPolicy {
   Millis poll_interval{1'000};
   Millis settle_after{
       200};  // outcomes are not kept back longer than this while other groups are delivered
+  Millis batch_time{5'000};  // within which the calls of one delivery start
   Millis unroutable_delay{60'000};
   Millis stopped_route_delay{300'000};
 };
@@ -121,6 +124,9 @@ class Worker {
   // The keeper lengthened our leases to at least `until`.
   void renewed(Instant until) noexcept { lease_until_ = until; }
 
+  // The brake covers a message of the delivery that runs: what it has not sent yet must not be.
+  [[nodiscard]] bool delivery_is_braked() const;
+
   // Leases to keep alive now.
   [[nodiscard]] const std::vector<Lease>& leases() const noexcept { return leases_; }
   [[nodiscard]] Instant lease_until() const noexcept { return lease_until_; }
@@ -133,6 +139,7 @@ class Worker {
     RouteIndex route = 0;
     std::vector<ClaimedMessage> messages = {};
     bool suspect = false;  // its message may have killed an earlier holder
+    RouteBoard::Permit::Kind permit = RouteBoard::Permit::Kind::go;
   };
   enum class Doing { nothing, claiming, delivering, settling, waiting };
 
@@ -146,8 +153,9 @@ class Worker {
   [[nodiscard]] bool settle_is_due(Instant now) const noexcept;
   void give_up_refused();
   Action next_claim(Instant now);
+  [[nodiscard]] std::size_t claim_bound() const;
   void release_group(Group&& group, Millis delay, std::string_view why, Instant now);
-  void release(const ClaimedMessage& message, Millis delay, std::string_view code, Instant now);
+  void release(const ClaimedMessage& message, Millis delay, std::string_view error, Instant now);
   void kill(const ClaimedMessage& message, DeadReason reason, KeyPolicy policy, Instant now);
   void add(Settlement settlement, Instant now);
   void forget_settled();
@@ -165,6 +173,8 @@ class Worker {
   std::optional<Instant> drain_by_;
   std::deque<Group> groups_;
   Group current_;
+  std::vector<std::size_t> rooms_;       // of each route's sink
+  std::vector<std::size_t> last_claim_;  // how many messages of each route it brought
   std::vector<Settlement> settlements_;  // to be written
   std::vector<Settlement> isolated_;     // one by one, after the batch was refused
   std::vector<Settlement> refused_;      // of those, what was refused alone

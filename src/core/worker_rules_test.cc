@@ -259,7 +259,8 @@ TEST_F(WorkerRules, ReleasesWhatNoRouteTakesAndLeavesItsTypeAlone) {
   claimed({message(1, "lost.v1")});
   const Settlement settlement = only_settlement();
   EXPECT_EQ(settlement.kind, SettleKind::release);
-  EXPECT_EQ(settlement.code, "unroutable");
+  EXPECT_EQ(settlement.code, "") << "no attempt to tell of";
+  EXPECT_EQ(settlement.error, "no route takes this job_type");
   EXPECT_EQ(settlement.delay, 0ms) << "another relay may have the route";
   EXPECT_EQ(text(NoteKind::unroutable), "lost.v1");
   settled();
@@ -300,7 +301,7 @@ TEST_F(WorkerRules, ReleasesWhatIsBrakedAndDeliversTheRest) {
   ASSERT_THAT(all, SizeIs(4));
   EXPECT_EQ(all[0].lease.id, RowId{2});
   EXPECT_EQ(all[0].kind, SettleKind::release);
-  EXPECT_EQ(all[0].code, "brake");
+  EXPECT_EQ(all[0].code, "") << "no attempt to tell of";
   EXPECT_EQ(text(NoteKind::released), "brake");
 }
 
@@ -330,6 +331,100 @@ TEST_F(WorkerRules, ReleasesForTheRestOfTheBackOffWhatLeadsToARouteThatIsDown) {
   EXPECT_THAT(claim().excluded_types, ElementsAre("mail.v1"));
 }
 
+// ---- what was not sent
+
+// The batch's time was over: nothing happened to what is left of it, and it says nothing of the
+// sink.
+TEST_F(WorkerRules, GivesBackAtOnceAndUntouchedWhatWasNotSent) {
+  start();
+  claimed({message(1), message(2)});
+  delivered({Outcome::delivered(), Outcome::not_sent("no time")});
+  const auto all = settle();
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[1].kind, SettleKind::release);
+  EXPECT_EQ(all[1].delay, 0ms);
+  EXPECT_EQ(all[1].code, "") << "its history has no attempt to tell of";
+  EXPECT_EQ(all[1].error, "");
+  EXPECT_EQ(count(NoteKind::released), 1U);
+  EXPECT_EQ(text(NoteKind::released), "not_sent");
+}
+
+TEST_F(WorkerRules, GivesBackWhatWasNotSentForAsLongAsTheAnswerThatStoppedItSays) {
+  start();
+  claimed({message(1), message(2)});
+  delivered({Outcome::throttled("http_429", "slow down", 30s), Outcome::not_sent("in vain")});
+  EXPECT_GE(settle().at(1).delay, 30s);
+  EXPECT_EQ(settle().at(1).code, "");
+}
+
+// Calls that were cut short by a brake or a drain, whatever their number, are no sign of an outage.
+TEST_F(WorkerRules, TakesNothingSentForNoSignOfAnOutage) {
+  start();
+  for (int i = 0; i < 20; ++i) {
+    claimed({message(1), message(2)});
+    delivered({Outcome::not_sent("no time"), Outcome::not_sent("no time")});
+    settled();
+  }
+  EXPECT_EQ(count(NoteKind::breaker_opened), 0U);
+}
+
+// Beside what was not sent the others still tell whether the sink is there.
+TEST_F(WorkerRules, HearsOfAnOutageFromThoseThatWereSent) {
+  start();
+  claimed({message(1), message(2)});
+  delivered({Outcome::unavailable("curl_7", "nobody there"), Outcome::not_sent("in vain")});
+  EXPECT_EQ(count(NoteKind::breaker_opened), 1U);
+  EXPECT_GT(settle().at(1).delay, 0ms);
+}
+
+TEST_F(WorkerRules, ProbesAgainWhenTheProbeWasNotSent) {
+  start();
+  run_through({message(1)}, Outcome::unavailable("curl_7", "nobody there"));
+  settled();
+  now_ += 2min;
+  claimed({message(1)});
+  delivered({Outcome::not_sent("asked to stop")});
+  settled();
+  claimed({message(1), message(2)});
+  EXPECT_THAT(ids(), ElementsAre(1)) << "one message is the probe";
+}
+
+// ---- as much as can be sent in time
+
+TEST_F(WorkerRules, ClaimsNoMoreThanTheSinkHasRoomFor) {
+  start();
+  claimed({message(1), message(2)});
+  Delivered event{
+      .outcomes = {Outcome::delivered(), Outcome::delivered()}, .began = now_, .room = 7};
+  answer(std::move(event));
+  settled();
+  EXPECT_EQ(claim().count_max, 7U);
+}
+
+TEST_F(WorkerRules, LeavesRoomForTheOtherRoutesAsTheyWereMixed) {
+  start();
+  claimed({message(1), message(2, "pair.v1"), message(3), message(4)});
+  answer(Delivered{.outcomes = std::vector<Outcome>(ids().size(), Outcome::delivered()),
+                   .began = now_,
+                   .room = 6});
+  answer(Delivered{.outcomes = std::vector<Outcome>(ids().size(), Outcome::delivered()),
+                   .began = now_});
+  settled();
+  EXPECT_EQ(claim().count_max, 8U) << "three of four go where there is room for six";
+}
+
+TEST_F(WorkerRules, ClaimsAtLeastOneAndAgainAWholeBatchWhenThereIsRoom) {
+  start();
+  claimed({message(1)});
+  answer(Delivered{.outcomes = {Outcome::delivered()}, .began = now_, .room = 0});
+  settled();
+  EXPECT_EQ(claim().count_max, 1U);
+  claimed({message(2)});
+  answer(Delivered{.outcomes = {Outcome::delivered()}, .began = now_, .room = 100'000});
+  settled();
+  EXPECT_EQ(claim().count_max, WorkerPolicy{}.batch_size);
+}
+
 // ---- groups
 
 TEST_F(WorkerRules, DeliversEachRoutesMessagesTogetherUpToItsBatch) {
@@ -338,11 +433,11 @@ TEST_F(WorkerRules, DeliversEachRoutesMessagesTogetherUpToItsBatch) {
            message(5, "pair.v1")});
   EXPECT_EQ(delivery().route, kPairs);
   EXPECT_THAT(ids(), ElementsAre(2, 4));
-  EXPECT_EQ(delivery().deadline, now_ + 5s);
+  EXPECT_EQ(delivery().timeout, 5s);
   delivered_all();
   EXPECT_EQ(delivery().route, kMail);
   EXPECT_THAT(ids(), ElementsAre(1, 3));
-  EXPECT_EQ(delivery().deadline, now_ + 20s);
+  EXPECT_EQ(delivery().timeout, 20s);
   delivered_all();
   EXPECT_THAT(ids(), ElementsAre(5));
   EXPECT_THAT(leases(), ElementsAre(1, 2, 3, 4, 5));

@@ -239,6 +239,7 @@ class World {
   Delivered sink(Person& person, const DoDeliver& deliver) {
     Delivered end;
     end.began = person.began;
+    end.room = trouble_ && chance(50) ? random_.below(6) : Sink::kNoBound;
     const bool down = trouble_ && chance(10);
     for (const ClaimedMessage& message : deliver.batch) {
       Outcome outcome = Outcome::delivered();
@@ -250,6 +251,8 @@ class World {
         outcome = Outcome::permanent("bad", "never");
       } else if (trouble_ && chance(1)) {
         outcome = Outcome::throttled("slow", "slower", up_to(3'000));
+      } else if (trouble_ && chance(5)) {
+        outcome = Outcome::not_sent("no time");
       }
       if (outcome.kind == OutcomeKind::delivered) delivered_.insert(to_int(message.lease.id));
       end.outcomes.push_back(std::move(outcome));

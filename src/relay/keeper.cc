@@ -65,6 +65,9 @@ void OutboxRun::read_brakes(std::unique_ptr<StoreAdmin>& admin) {
   for (BrakeRow& brake : admin->brakes()) scopes.push_back(std::move(brake.scope));
   const Lock lock(mutex_);
   board_.set_brakes(std::move(scopes));
+  for (Slot& slot : slots_) {
+    if (slot.worker->delivery_is_braked()) slot.delivery_stop.request_stop();
+  }
   // What was left alone may go on now: somebody must look before the next poll.
   if (board_.wants_sweep(std::chrono::steady_clock::now())) wake_one();
 }

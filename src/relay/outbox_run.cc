@@ -81,6 +81,7 @@ void OutboxRun::start() {
 void OutboxRun::ask_to_drain(Instant deadline) {
   const Lock lock(mutex_);
   drain_by_ = drain_by_ ? std::min(*drain_by_, deadline) : deadline;
+  for (Slot& slot : slots_) slot.delivery_stop.request_stop();
   changed_.notify_all();
 }
 
@@ -108,15 +109,13 @@ void OutboxRun::run_worker(std::size_t index) {
   std::map<core::RouteIndex, std::unique_ptr<Sink>> sinks;
   core::Event event = core::Started{};
   for (;;) {
-    core::Action action = decide(*slot, std::move(event));
+    std::stop_token delivery_stop;
+    core::Action action = decide(*slot, std::move(event), delivery_stop);
     if (std::holds_alternative<core::DoExit>(action)) break;
     if (const auto* wait = std::get_if<core::DoWait>(&action)) {
       event = perform_wait(*slot, *wait);
     } else if (const auto* deliver_action = std::get_if<core::DoDeliver>(&action)) {
-      core::Delivered delivered;
-      delivered.began = now();
-      deliver(sinks, *deliver_action, delivered.outcomes);
-      event = std::move(delivered);
+      event = deliver(sinks, *deliver_action, delivery_stop);
     } else {
       try {
         if (!store) store = factory_.connect(options_);
@@ -144,7 +143,7 @@ void OutboxRun::run_worker(std::size_t index) {
   changed_.notify_all();
 }
 
-core::Action OutboxRun::decide(Slot& slot, core::Event&& event) {
+core::Action OutboxRun::decide(Slot& slot, core::Event&& event, std::stop_token& stop) {
   std::vector<core::Note> notes;
   core::Action action;
   {
@@ -169,6 +168,10 @@ core::Action OutboxRun::decide(Slot& slot, core::Event&& event) {
     slot.lease_until = slot.worker->lease_until();
     slot.renewed_until = Instant{};
     notes = slot.worker->take_notes();
+    if (std::holds_alternative<core::DoDeliver>(action)) {
+      if (slot.delivery_stop.stop_requested()) slot.delivery_stop = std::stop_source();
+      stop = slot.delivery_stop.get_token();
+    }
     const auto* wait = std::get_if<core::DoWait>(&action);
     slot.idle = wait != nullptr && wait->idle;
     if (slot.idle || std::holds_alternative<core::DoExit>(action)) changed_.notify_all();
@@ -229,8 +232,12 @@ std::unique_ptr<Sink> OutboxRun::make_sink(core::RouteIndex index) const {
   return sink_factory_for(definition.url).make(settings);
 }
 
-void OutboxRun::deliver(std::map<core::RouteIndex, std::unique_ptr<Sink>>& sinks,
-                        const core::DoDeliver& action, std::vector<Outcome>& outcomes) {
+core::Delivered OutboxRun::deliver(std::map<core::RouteIndex, std::unique_ptr<Sink>>& sinks,
+                                   const core::DoDeliver& action,
+                                   const std::stop_token& stop) const {
+  core::Delivered delivered;
+  delivered.began = now();
+  std::vector<Outcome>& outcomes = delivered.outcomes;
   outcomes.assign(action.batch.size(), Outcome{});
   const std::string& route = settings_.routes[action.route].name;
   std::unique_ptr<Sink>& sink = sinks[action.route];
@@ -242,12 +249,13 @@ void OutboxRun::deliver(std::map<core::RouteIndex, std::unique_ptr<Sink>>& sinks
         {{"route", route}, {"code", std::string(error.code())}, {"error", error.what()}});
     std::fill(outcomes.begin(), outcomes.end(),
               Outcome::unavailable(std::string(error.code()), error.what()));
-    return;
+    return delivered;
   }
   std::string defect;
   try {
-    sink->deliver(action.batch, action.deadline, outcomes);
-    return;
+    sink->deliver(action.batch, {action.timeout, action.start_before, stop}, outcomes);
+    delivered.room = sink->room();
+    return delivered;
   } catch (const std::exception& error) {
     defect = error.what();
   } catch (...) {
@@ -260,6 +268,7 @@ void OutboxRun::deliver(std::map<core::RouteIndex, std::unique_ptr<Sink>>& sinks
     if (outcome.kind != OutcomeKind::delivered) outcome = Outcome::transient("sink_defect", defect);
   }
   sink.reset();
+  return delivered;
 }
 
 // ---- telling ----

@@ -54,8 +54,9 @@ class OutboxRun {
   struct Slot {  // of one worker
     std::unique_ptr<core::Worker> worker;
     bool idle = false;
-    bool draining = false;  // and knows it
-    bool checking = false;  // consumed a wake-up and has not yet said what it found
+    bool draining = false;           // and knows it
+    bool checking = false;           // consumed a wake-up and has not yet said what it found
+    std::stop_source delivery_stop;  // asks the delivery that runs to send nothing more
     Instant renewed_until{};
     std::vector<Lease> leases;  // to be kept alive
     Instant lease_until{};
@@ -67,10 +68,12 @@ class OutboxRun {
   void run_waker(const std::stop_token& stop);
   void run_housekeeping(const std::stop_token& stop);
 
-  core::Action decide(Slot& slot, core::Event&& event);
+  // `stop` becomes the token of the delivery to perform.
+  core::Action decide(Slot& slot, core::Event&& event, std::stop_token& stop);
   core::Event perform_wait(Slot& slot, const core::DoWait& wait);
-  void deliver(std::map<core::RouteIndex, std::unique_ptr<Sink>>& sinks,
-               const core::DoDeliver& action, std::vector<Outcome>& outcomes);
+  [[nodiscard]] core::Delivered deliver(std::map<core::RouteIndex, std::unique_ptr<Sink>>& sinks,
+                                        const core::DoDeliver& action,
+                                        const std::stop_token& stop) const;
   [[nodiscard]] std::unique_ptr<Sink> make_sink(core::RouteIndex route) const;
   void report(const std::vector<core::Note>& notes) const;
   void renew_leases(std::unique_ptr<Store>& store);

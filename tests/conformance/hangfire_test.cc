@@ -76,9 +76,10 @@ class HangfireStorage : public ::testing::TestWithParam<const char*> {
     }
     return out;
   }
-  static std::vector<Outcome> deliver(Sink& to, const std::vector<ClaimedMessage>& batch) {
+  static std::vector<Outcome> deliver(Sink& to, const std::vector<ClaimedMessage>& batch,
+                                      const DeliveryLimits& limits = {}) {
     std::vector<Outcome> outcomes(batch.size());
-    to.deliver(batch, soon(), outcomes);
+    to.deliver(batch, limits, outcomes);
     return outcomes;
   }
   static void expect_all(const std::vector<Outcome>& outcomes, OutcomeKind kind) {
@@ -91,6 +92,16 @@ class HangfireStorage : public ::testing::TestWithParam<const char*> {
   SinkSettings settings;
   std::unique_ptr<Sink> sink;
 };
+
+TEST_P(HangfireStorage, MakesNoJobOnceTheBatchsTimeIsOverOrAStopWasAskedFor) {
+  expect_all(deliver(*sink, messages(1, 3), {.start_before = std::chrono::steady_clock::now()}),
+             OutcomeKind::not_sent);
+  std::stop_source stop;
+  stop.request_stop();
+  expect_all(deliver(*sink, messages(1, 3), {.stop = stop.get_token()}), OutcomeKind::not_sent);
+  EXPECT_EQ(jobs(), "0");
+  expect_all(deliver(*sink, messages(1, 3)), OutcomeKind::delivered);
+}
 
 TEST_P(HangfireStorage, ShowsEachMessageAsAnEnqueuedJobWithAllThatAServerNeeds) {
   expect_all(deliver(*sink, messages(1, 300)), OutcomeKind::delivered);

@@ -15,6 +15,7 @@
 #include <charconv>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace pillarbox::testing {
 namespace {
@@ -76,6 +77,9 @@ struct HttpReceiver::Connection {
   std::string in;
   std::string out;
   bool close_when_written = false;
+  std::string kept;  // an answer that is not due yet
+  bool close_after_kept = false;
+  std::chrono::steady_clock::time_point due{};
   std::optional<Request> request;  // whose body is not complete yet
   std::size_t body_bytes = 0;
 
@@ -96,6 +100,30 @@ HttpReceiver::~HttpReceiver() { stop(); }
 void HttpReceiver::respond(Responder responder) {
   const std::lock_guard lock(mutex_);
   responder_ = std::move(responder);
+}
+
+void HttpReceiver::hold(bool on) {
+  const std::lock_guard lock(mutex_);
+  holds_ = on;
+  if (!on) check(::write(wake_[1], "x", 1) == 1, "wake");
+}
+
+int HttpReceiver::release_due() {
+  const std::lock_guard lock(mutex_);
+  if (holds_) return -1;
+  const auto now = std::chrono::steady_clock::now();
+  std::int64_t next = -1;
+  for (const auto& [fd, connection] : open_) {
+    if (connection->kept.empty()) continue;
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(connection->due - now).count();
+    if (wait <= 0) {
+      connection->out += std::exchange(connection->kept, {});
+      connection->close_when_written = connection->close_after_kept;
+    } else if (next < 0 || wait < next) {
+      next = wait;
+    }
+  }
+  return static_cast<int>(next);
 }
 
 void HttpReceiver::start() {
@@ -134,6 +162,7 @@ int HttpReceiver::connections() const {
 void HttpReceiver::serve(const std::stop_token& stop) {
   std::vector<pollfd> polled;
   while (!stop.stop_requested()) {
+    const int wait_ms = release_due();
     polled.assign({{.fd = wake_[0], .events = POLLIN, .revents = 0},
                    {.fd = listener_, .events = POLLIN, .revents = 0}});
     for (const auto& [fd, connection] : open_) {
@@ -142,7 +171,9 @@ void HttpReceiver::serve(const std::stop_token& stop) {
                         .events = static_cast<short>(POLLIN | (has_output ? POLLOUT : 0)),
                         .revents = 0});
     }
-    if (::poll(polled.data(), polled.size(), -1) < 0) continue;
+    if (::poll(polled.data(), polled.size(), wait_ms) < 0) continue;
+    char woken[16];
+    if (polled[0].revents != 0 && ::read(wake_[0], woken, sizeof woken) < 0) continue;
     if (polled[1].revents != 0) accept_one();
     for (std::size_t i = 2; i < polled.size(); ++i) {
       if (polled[i].revents == 0) continue;
@@ -227,8 +258,10 @@ bool HttpReceiver::handle_input(Connection& connection) {
     }
     if (answer.what == Answer::What::cut) return false;
     if (answer.what == Answer::What::silence) continue;
-    connection.out += written(answer);
-    connection.close_when_written = answer.what == Answer::What::raw;
+    connection.kept = written(answer);
+    connection.close_after_kept = answer.what == Answer::What::raw;
+    connection.due = std::chrono::steady_clock::now() + answer.after;
+    release_due();
   }
 }
 

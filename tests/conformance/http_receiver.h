@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +38,7 @@ class HttpReceiver {
     int status = 200;
     std::vector<std::pair<std::string, std::string>> headers = {};
     std::string body = {};
+    std::chrono::milliseconds after{0};  // how long it is kept back; other connections go on
   };
   using Responder = std::function<Answer(const Request&)>;  // called on the server's thread
 
@@ -46,8 +48,9 @@ class HttpReceiver {
   HttpReceiver& operator=(const HttpReceiver&) = delete;
 
   void respond(Responder responder);
-  void stop();   // closes all connections and the port
-  void start();  // the same port again
+  void hold(bool on);  // keeps all answers back until it is off again
+  void stop();         // closes all connections and the port
+  void start();        // the same port again
 
   [[nodiscard]] int port() const noexcept { return port_; }
   [[nodiscard]] std::string url(std::string_view host = "127.0.0.1") const;
@@ -61,6 +64,7 @@ class HttpReceiver {
   [[nodiscard]] bool read_from(Connection& connection);  // false: close it
   [[nodiscard]] bool handle_input(Connection& connection);
   [[nodiscard]] bool write_to(Connection& connection);
+  int release_due();  // hands kept answers to their connections; ms until the next one, or -1
 
   int port_ = 0;
   int wake_[2] = {-1, -1};
@@ -71,6 +75,7 @@ class HttpReceiver {
   Responder responder_;
   std::vector<Request> requests_;
   int accepted_ = 0;
+  bool holds_ = false;
 
   std::jthread thread_;
 };

@@ -35,6 +35,10 @@ class SinkFixture {
   virtual bool refuse_next(std::size_t n) = 0;   // for now: a later try is taken
   virtual bool refuse_always(MessageId id) = 0;  // this message only, for good
   virtual bool swallow_answers(bool on) = 0;     // it takes messages and acknowledges none
+  virtual bool hold_answers(bool on) = 0;        // it takes messages and waits to acknowledge them
+  virtual bool answer_after(Millis delay) = 0;   // each call takes that long
+  // Messages that one handle has on their way at the same time; nullopt: a batch is one call.
+  [[nodiscard]] virtual std::optional<std::size_t> calls_at_once() const { return std::nullopt; }
 };
 
 // One way to run the suite: "File", "HttpRaw", "HttpCloudEventsBatch" …

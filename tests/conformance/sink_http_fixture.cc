@@ -13,6 +13,7 @@
 namespace pillarbox::testing {
 namespace {
 
+constexpr std::size_t kConnections = 4;
 constexpr const char* kKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 class FixedSecret final : public Secret {
@@ -39,11 +40,12 @@ class HttpFixture final : public SinkFixture {
 
   SinkCapabilities capabilities() const override { return http::make_factory()->capabilities(); }
   std::unique_ptr<Sink> connect() override {
-    SinkSettings settings{
-        .name = "http",
-        .outbox = "shop",
-        .url = receiver_.url(),
-        .sink = {{"format", format_}, {"connections", "4"}, {"allow_private_addresses", "true"}}};
+    SinkSettings settings{.name = "http",
+                          .outbox = "shop",
+                          .url = receiver_.url(),
+                          .sink = {{"format", format_},
+                                   {"connections", std::to_string(kConnections)},
+                                   {"allow_private_addresses", "true"}}};
     if (signed_) {
       settings.sink["sign"] = "standard-webhooks";
       settings.secrets = {std::make_shared<FixedSecret>()};
@@ -73,6 +75,19 @@ class HttpFixture final : public SinkFixture {
     const std::lock_guard lock(mutex_);
     swallows_ = on;
     return true;
+  }
+  bool hold_answers(bool on) override {
+    receiver_.hold(on);
+    return true;
+  }
+  bool answer_after(Millis delay) override {
+    const std::lock_guard lock(mutex_);
+    delay_ = delay;
+    return true;
+  }
+  std::optional<std::size_t> calls_at_once() const override {
+    if (format_ == "cloudevents-batch") return std::nullopt;
+    return kConnections;
   }
 
  private:
@@ -147,7 +162,7 @@ class HttpFixture final : public SinkFixture {
     if (has_refused) return {.status = 422, .body = "not this one"};
     received_.insert(received_.end(), messages.begin(), messages.end());
     if (swallows_) return {.what = Answer::What::silence};
-    return {.status = 202};
+    return {.status = 202, .after = delay_};
   }
 
   const std::string format_;
@@ -159,6 +174,7 @@ class HttpFixture final : public SinkFixture {
   std::set<std::string> refused_;
   std::size_t refusals_ = 0;
   bool swallows_ = false;
+  Millis delay_{0};
 };
 
 SinkParam param(const char* name, const char* format, bool is_signed) {

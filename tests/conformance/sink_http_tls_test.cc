@@ -140,8 +140,8 @@ class HttpSinkTls : public ::testing::Test {
     std::vector<ClaimedMessage> batch(1);
     batch[0].payload = "{}";
     std::vector<Outcome> outcomes(1);
-    http::make_factory()->make(settings)->deliver(
-        batch, steady_clock::now() + std::chrono::minutes(2), outcomes);
+    http::make_factory()->make(settings)->deliver(batch, {.timeout = std::chrono::minutes(2)},
+                                                  outcomes);
     return outcomes[0];
   }
 

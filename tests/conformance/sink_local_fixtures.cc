@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -31,6 +32,8 @@ class NullFixture final : public SinkFixture {
   bool refuse_next(std::size_t) override { return false; }
   bool refuse_always(MessageId) override { return false; }
   bool swallow_answers(bool) override { return false; }
+  bool hold_answers(bool) override { return false; }
+  bool answer_after(Millis) override { return false; }
 };
 
 // Stopping it moves the folder away, as a lost mount does. A file system refuses no single message.
@@ -73,6 +76,8 @@ class FileFixture final : public SinkFixture {
   bool refuse_next(std::size_t) override { return false; }
   bool refuse_always(MessageId) override { return false; }
   bool swallow_answers(bool) override { return false; }
+  bool hold_answers(bool) override { return false; }
+  bool answer_after(Millis) override { return false; }
 
  private:
   fs::path folder_;
@@ -117,10 +122,22 @@ class HandlerFixture final : public SinkFixture {
     swallows_ = on;
     return true;
   }
+  bool hold_answers(bool on) override {
+    const std::lock_guard lock(mutex_);
+    holds_ = on;
+    released_.notify_all();
+    return true;
+  }
+  bool answer_after(Millis delay) override {
+    const std::lock_guard lock(mutex_);
+    delay_ = delay;
+    return true;
+  }
+  std::optional<std::size_t> calls_at_once() const override { return 1; }
 
  private:
   Outcome handle(const ClaimedMessage& message) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (is_stopped_) return Outcome::unavailable("stopped", "the handler's service is away");
     if (refused_.contains(message.message_id)) return Outcome::permanent("refused", "not this one");
     if (refusals_ > 0) {
@@ -128,7 +145,9 @@ class HandlerFixture final : public SinkFixture {
       return Outcome::transient("busy", "not now");
     }
     received_.push_back({message.message_id.to_string(), message.job_type, message.payload});
+    released_.wait(lock, [this] { return !holds_; });
     if (swallows_) throw std::runtime_error("the answer was lost");
+    if (delay_ > Millis{0}) working_.wait_for(lock, delay_);  // nobody ends it earlier
     return Outcome::delivered();
   }
 
@@ -138,6 +157,10 @@ class HandlerFixture final : public SinkFixture {
   std::size_t refusals_ = 0;
   bool is_stopped_ = false;
   bool swallows_ = false;
+  bool holds_ = false;
+  Millis delay_{0};
+  std::condition_variable released_;
+  std::condition_variable working_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr auto kLong = std::chrono::minutes(2);  // never reached, unless something hangs
+constexpr Millis kLong = std::chrono::minutes(2);  // never reached, unless something hangs
 
 MessageId id_of(int n) {
   std::array<std::uint8_t, 16> bytes{0x01, 0x90, 0, 0, 0, 0, 0x70, 0, 0x80};
@@ -49,10 +49,14 @@ std::vector<std::string> ids_of(const std::vector<ClaimedMessage>& batch) {
 }
 
 std::vector<Outcome> deliver(Sink& sink, const std::vector<ClaimedMessage>& batch,
-                             steady_clock::duration time = kLong) {
+                             const DeliveryLimits& limits) {
   std::vector<Outcome> outcomes(batch.size());
-  sink.deliver(batch, steady_clock::now() + time, outcomes);
+  sink.deliver(batch, limits, outcomes);
   return outcomes;
+}
+std::vector<Outcome> deliver(Sink& sink, const std::vector<ClaimedMessage>& batch,
+                             Millis timeout = kLong) {
+  return deliver(sink, batch, DeliveryLimits{.timeout = timeout});
 }
 
 MATCHER(IsDelivered, "") {
@@ -64,7 +68,11 @@ MATCHER(IsDelivered, "") {
 MATCHER(MayWorkLater, "") {
   *result_listener << to_string(arg.kind) << " " << arg.code << ": " << arg.error;
   return arg.kind == OutcomeKind::transient || arg.kind == OutcomeKind::unavailable ||
-         arg.kind == OutcomeKind::throttled;
+         arg.kind == OutcomeKind::throttled || arg.kind == OutcomeKind::not_sent;
+}
+MATCHER(IsNotSent, "") {
+  *result_listener << to_string(arg.kind) << " " << arg.code << ": " << arg.error;
+  return arg.kind == OutcomeKind::not_sent;
 }
 
 class SinkSuite : public ::testing::TestWithParam<SinkParam> {
@@ -88,6 +96,13 @@ class SinkPayload : public SinkSuite {};
 class SinkIdentity : public SinkSuite {};
 class SinkOutage : public SinkSuite {};
 class SinkRefusal : public SinkSuite {};
+class SinkTime : public SinkSuite {
+ protected:
+  // More than its calls can have on their way at once, so that some must wait for their turn.
+  std::vector<ClaimedMessage> more_than_fit(int first = 1) {
+    return messages(first, static_cast<int>(fixture_->calls_at_once().value_or(1)) * 16);
+  }
+};
 class SinkHandles : public SinkSuite {};
 
 #define SKIP_UNLESS(condition, why) \
@@ -235,11 +250,16 @@ TEST_P(SinkOutage, AStoppedOtherEndIsNeverTakenForDelivered) {
 
 TEST_P(SinkOutage, SaysThatItIsUnavailableSoThatNoAttemptIsSpent) {
   SKIP_UNLESS(fixture_->stop(), "cannot be stopped");
+  std::size_t unavailable = 0;
   for (const Outcome& outcome : deliver(*sink_, messages(1, 20))) {
-    EXPECT_EQ(outcome.kind, OutcomeKind::unavailable) << outcome.error;
+    if (outcome.kind == OutcomeKind::unavailable) ++unavailable;
+    if (outcome.kind != OutcomeKind::unavailable) {
+      EXPECT_THAT(outcome, IsNotSent());
+    }
     EXPECT_FALSE(outcome.code.empty());
     EXPECT_FALSE(outcome.error.empty());
   }
+  EXPECT_GE(unavailable, 1U) << "the breaker hears of it from these";
 }
 
 // The same handle must come back by itself, each time, with all that waited.
@@ -328,6 +348,78 @@ TEST_P(SinkRefusal, ABadMessageDoesNotTakeItsNeighboursAlong) {
   }
 }
 
+TEST_P(SinkTime, NothingIsSentOnceTheBatchsTimeIsOver) {
+  const auto batch = messages(1, 20);
+  EXPECT_THAT(deliver(*sink_, batch, DeliveryLimits{.start_before = steady_clock::now()}),
+              ::testing::Each(IsNotSent()));
+  if (keeps_messages()) {
+    EXPECT_TRUE(received().empty());
+  }
+  EXPECT_THAT(deliver(*sink_, batch), ::testing::Each(IsDelivered()));
+}
+
+TEST_P(SinkTime, NothingIsSentOnceAStopWasAskedFor) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto batch = messages(1, 20);
+  EXPECT_THAT(deliver(*sink_, batch, DeliveryLimits{.stop = stop.get_token()}),
+              ::testing::Each(IsNotSent()));
+  if (keeps_messages()) {
+    EXPECT_TRUE(received().empty());
+  }
+}
+
+// A slow other end: calls on their way when the batch's time is over are not cut off. What the
+// other end has is delivered, each once, and of the others nothing was sent.
+TEST_P(SinkTime, CallsOnTheirWayFinishWhenNoMoreMayStart) {
+  SKIP_UNLESS(fixture_->hold_answers(true), "its acknowledgement cannot be held back");
+  const auto batch = more_than_fit();
+  std::stop_source stop;
+  std::vector<Outcome> outcomes;
+  std::jthread delivering([&] {
+    outcomes = deliver(*sink_, batch, DeliveryLimits{.timeout = kLong, .stop = stop.get_token()});
+  });
+  const auto limit = steady_clock::now() + kLong;
+  while (received().empty() && steady_clock::now() < limit) std::this_thread::yield();
+  stop.request_stop();
+  fixture_->hold_answers(false);
+  delivering.join();
+  std::vector<std::string> delivered;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (outcomes[i].kind == OutcomeKind::delivered) {
+      delivered.push_back(batch[i].message_id.to_string());
+    } else {
+      EXPECT_THAT(outcomes[i], IsNotSent()) << i;
+    }
+  }
+  EXPECT_GE(delivered.size(), 1U);
+  if (const auto calls = fixture_->calls_at_once()) {
+    EXPECT_LE(delivered.size(), *calls);
+  }
+  EXPECT_THAT(received_ids(), ::testing::UnorderedElementsAreArray(delivered));
+}
+
+// Sixteen calls one after another take longer than one may: the timeout is of each.
+TEST_P(SinkTime, TheTimeoutIsOfOneCallAndNotOfTheBatch) {
+  SKIP_UNLESS(fixture_->answer_after(Millis{150}), "it cannot be slowed down");
+  const auto batch = more_than_fit();
+  EXPECT_THAT(deliver(*sink_, batch, Millis{2'000}), ::testing::Each(IsDelivered()));
+  EXPECT_THAT(received_ids(), ::testing::UnorderedElementsAreArray(ids_of(batch)));
+}
+
+TEST_P(SinkTime, BoundsTheNextBatchByWhatItManaged) {
+  EXPECT_EQ(sink_->room(), Sink::kNoBound) << "nothing is known yet";
+  SKIP_UNLESS(fixture_->answer_after(Millis{150}), "it cannot be slowed down");
+  const auto calls = fixture_->calls_at_once();
+  EXPECT_THAT(deliver(*sink_, messages(1, 8)), ::testing::Each(IsDelivered()));
+  if (!calls) {
+    EXPECT_EQ(sink_->room(), Sink::kNoBound) << "a batch is one call, whatever its size";
+    return;
+  }
+  EXPECT_GE(sink_->room(), *calls);
+  EXPECT_LE(sink_->room(), *calls * 16);
+}
+
 // Each worker has a handle of its own, and all use the same other end.
 TEST_P(SinkHandles, ManyAtOnceDeliverEverythingOnce) {
   constexpr int kHandles = 6;
@@ -371,6 +463,7 @@ INSTANTIATE_TEST_SUITE_P(Sinks, SinkPayload, ::testing::ValuesIn(all_sinks()), n
 INSTANTIATE_TEST_SUITE_P(Sinks, SinkIdentity, ::testing::ValuesIn(all_sinks()), name_of);
 INSTANTIATE_TEST_SUITE_P(Sinks, SinkOutage, ::testing::ValuesIn(all_sinks()), name_of);
 INSTANTIATE_TEST_SUITE_P(Sinks, SinkRefusal, ::testing::ValuesIn(all_sinks()), name_of);
+INSTANTIATE_TEST_SUITE_P(Sinks, SinkTime, ::testing::ValuesIn(all_sinks()), name_of);
 INSTANTIATE_TEST_SUITE_P(Sinks, SinkHandles, ::testing::ValuesIn(all_sinks()), name_of);
 
 }  // namespace

@@ -25,20 +25,28 @@ constexpr std::string_view kSchemes[] = {"file", "stdout"};
 constexpr std::string_view kStdout = "stdout:";
 constexpr std::size_t kLinesBytesKept = std::size_t{1024} * 1024;  // between batches
 
+using std::chrono::steady_clock;
+
+void fill_not_sent(std::span<Outcome> outcomes) {
+  std::fill(outcomes.begin(), outcomes.end(),
+            Outcome::not_sent("the time for this batch was over before it was written"));
+}
+
 class FileSink final : public Sink {
  public:
   FileSink(std::string path, std::string outbox)
       : file_(std::move(path)), outbox_(std::move(outbox)) {}
 
-  void deliver(std::span<const ClaimedMessage> batch, Instant deadline,
+  void deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                std::span<Outcome> outcomes) override {
     PILLARBOX_ASSERT(batch.size() == outcomes.size());
     if (batch.empty()) return;
+    if (!limits.may_start()) return fill_not_sent(outcomes);
     lines_.clear();
     if (lines_.capacity() > kLinesBytesKept) lines_.shrink_to_fit();
     for (const ClaimedMessage& message : batch) append_line(lines_, message, outbox_);
     const sink::SigpipeGuard guard;
-    const auto bad = file_.append(lines_, deadline);
+    const auto bad = file_.append(lines_, steady_clock::now() + limits.timeout);
     std::fill(outcomes.begin(), outcomes.end(), bad ? *bad : Outcome::delivered());
   }
 
@@ -87,16 +95,15 @@ class StdoutSink final : public Sink {
  public:
   explicit StdoutSink(std::string outbox) : outbox_(std::move(outbox)) {}
 
-  void deliver(std::span<const ClaimedMessage> batch, Instant deadline,
+  void deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                std::span<Outcome> outcomes) override {
     PILLARBOX_ASSERT(batch.size() == outcomes.size());
     StandardOutput& output = standard_output();
-    if (!output.take(deadline)) {
-      std::fill(outcomes.begin(), outcomes.end(),
-                outcome_of_errno(ETIMEDOUT, "write to standard output"));
-      return;
-    }
+    if (!output.take(std::min(limits.start_before, steady_clock::now() + limits.timeout)))
+      return fill_not_sent(outcomes);
     const Turn turn(&output);
+    if (!limits.may_start()) return fill_not_sent(outcomes);
+    const Instant deadline = steady_clock::now() + limits.timeout;
     lines_.assign(output.is_mid_line ? "\n" : "");
     ends_.clear();
     for (const ClaimedMessage& message : batch) {

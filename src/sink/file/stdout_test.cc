@@ -68,7 +68,7 @@ std::vector<Outcome> deliver_to(int fd, const std::vector<ClaimedMessage>& batch
   const auto sink = make_factory()->make({.name = "out", .outbox = "shop", .url = "stdout:"});
   std::vector<Outcome> outcomes(batch.size());
   const Redirected redirected(fd);
-  sink->deliver(batch, steady_clock::now() + time, outcomes);
+  sink->deliver(batch, {.timeout = std::chrono::duration_cast<Millis>(time)}, outcomes);
   return outcomes;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/assert.h"
 #include "pillarbox/error.h"
+#include "sink/pace.h"
 
 namespace pillarbox::handler_sink {
 namespace {
@@ -13,20 +14,20 @@ class HandlerSink final : public Sink {
  public:
   explicit HandlerSink(Handler handler) : handler_(std::move(handler)) {}
 
-  void deliver(std::span<const ClaimedMessage> batch, Instant deadline,
+  void deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                std::span<Outcome> outcomes) override {
     PILLARBOX_ASSERT(batch.size() == outcomes.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (std::chrono::steady_clock::now() >= deadline) {
-        outcomes[i] = Outcome::unavailable(
-            "not_sent",
-            "the time for this batch was over before the handler was called for this "
-            "message; lower the route's batch_max or raise its timeout");
+      if (!limits.may_start()) {
+        outcomes[i] = Outcome::not_sent("the handler was not called for it");
         continue;
       }
+      const Instant began = std::chrono::steady_clock::now();
       outcomes[i] = call(batch[i]);
+      pace_.ended(std::chrono::steady_clock::now() - began);
     }
   }
+  std::size_t room() const override { return pace_.room(); }
 
  private:
   Outcome call(const ClaimedMessage& message) const {
@@ -42,6 +43,7 @@ class HandlerSink final : public Sink {
   }
 
   const Handler handler_;
+  sink::Pace pace_{1};
 };
 
 }  // namespace

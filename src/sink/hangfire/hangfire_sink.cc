@@ -91,7 +91,7 @@ bool HangfireSink::set_time_left(Instant deadline) {
   return true;
 }
 
-void HangfireSink::deliver(std::span<const ClaimedMessage> batch, Instant deadline,
+void HangfireSink::deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                            std::span<Outcome> outcomes) {
   PILLARBOX_ASSERT(batch.size() == outcomes.size());
   std::vector<Item> items;
@@ -104,33 +104,45 @@ void HangfireSink::deliver(std::span<const ClaimedMessage> batch, Instant deadli
       items.push_back({&batch[i], &outcomes[i], std::move(std::get<Job>(made))});
     }
   }
-  if (!items.empty()) hand_over(items, deadline);
+  if (!items.empty()) hand_over(items, limits);
 }
 
 // All in one transaction; when a value in it is refused, by halves, until the message that brought
 // it stands alone.
-void HangfireSink::hand_over(std::span<Item> items, Instant deadline) {
+void HangfireSink::hand_over(std::span<Item> items, const DeliveryLimits& limits) {
   std::optional<Outcome> failure;
   for (int attempt = 1;; ++attempt) {
-    if (!set_time_left(deadline)) return;  // the outcomes say already that there was no answer
+    if (!limits.may_start()) {
+      // Nothing of it is in the storage; parts of a batch that was refused keep the refusal, so
+      // that the one at fault cannot come back for ever.
+      if (!failure && !items.front().was_refused) failure = Outcome::not_sent("no job was made");
+      break;
+    }
+    session_.set_timeout(limits.timeout);
     try {
       if (!ledger_is_there_) make_ledger();
       hand_over_once(items);
       return;
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::conflict && attempt < kConflictsMax) continue;
-      if (is_about_data(error) && items.size() > 1) break;
-      ledger_is_there_ = ledger_is_there_ && error.kind() != ErrorKind::schema;
       failure = outcome_of(error);
+      if (error.kind() == ErrorKind::conflict && attempt < kConflictsMax) continue;
+      if (is_about_data(error) && items.size() > 1) return halve(items, *failure, limits);
+      ledger_is_there_ = ledger_is_there_ && error.kind() != ErrorKind::schema;
       break;
     }
   }
-  if (failure) {
-    for (const Item& item : items) *item.outcome = *failure;
-    return;
+  if (!failure) return;
+  for (const Item& item : items) *item.outcome = *failure;
+}
+
+void HangfireSink::halve(std::span<Item> items, const Outcome& refusal,
+                         const DeliveryLimits& limits) {
+  for (Item& item : items) {
+    item.was_refused = true;
+    *item.outcome = Outcome::transient("batch_" + refusal.code, refusal.error);
   }
-  hand_over(items.first(items.size() / 2), deadline);
-  hand_over(items.subspan(items.size() / 2), deadline);
+  hand_over(items.first(items.size() / 2), limits);
+  hand_over(items.subspan(items.size() / 2), limits);
 }
 
 void HangfireSink::hand_over_once(std::span<Item> items) {

@@ -24,7 +24,7 @@ class HangfireSink final : public Sink {
  public:
   HangfireSink(StorageSettings storage, JobMap map);
 
-  void deliver(std::span<const ClaimedMessage> batch, Instant deadline,
+  void deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                std::span<Outcome> outcomes) override;
 
   // A sentence about the storage. Throws Error.
@@ -35,8 +35,10 @@ class HangfireSink final : public Sink {
     const ClaimedMessage* message;
     Outcome* outcome;
     Job job;
+    bool was_refused = false;  // together with others
   };
-  void hand_over(std::span<Item> items, Instant deadline);
+  void hand_over(std::span<Item> items, const DeliveryLimits& limits);
+  void halve(std::span<Item> items, const Outcome& refusal, const DeliveryLimits& limits);
   void hand_over_once(std::span<Item> items);
   void make_ledger();
   [[nodiscard]] bool set_time_left(Instant deadline);

@@ -58,7 +58,7 @@ Exchange::Exchange(const HttpConfig& config) : config_(config), easy_(curl_easy_
   set(CURLOPT_PRIVATE, static_cast<void*>(this));
 }
 
-void Exchange::reset(Millis time_left) {
+void Exchange::reset(Millis timeout) {
   address_refused_ = false;
   rest_unread_ = false;
   header_ended_ = false;
@@ -67,16 +67,17 @@ void Exchange::reset(Millis time_left) {
   retry_after_.clear();
   date_.clear();
   error_[0] = '\0';
-  const Millis timeout = std::max(time_left, Millis{1});
+  began_ = std::chrono::steady_clock::now();
+  timeout = std::max(timeout, Millis{1});  // libcurl takes 0 for "never"
   curl_easy_setopt(easy_.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
   curl_easy_setopt(easy_.get(), CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(std::min(timeout, config_.connect_timeout).count()));
 }
 
-void Exchange::arm(std::size_t first, std::size_t count, Millis time_left) {
+void Exchange::arm(std::size_t first, std::size_t count, Millis timeout) {
   first_ = first;
   count_ = count;
-  reset(time_left);
+  reset(timeout);
   request_.headers.leave_out("Expect");  // a large body must not wait for "100 Continue"
   lines_.resize(request_.headers.size());
   for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -91,8 +92,8 @@ void Exchange::arm(std::size_t first, std::size_t count, Millis time_left) {
                    request_.body.empty() ? "" : request_.body.data());
 }
 
-void Exchange::arm_probe(Millis time_left) {
-  reset(time_left);
+void Exchange::arm_probe(Millis timeout) {
+  reset(timeout);
   curl_easy_setopt(easy_.get(), CURLOPT_CONNECT_ONLY, 1L);
 }
 

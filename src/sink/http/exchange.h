@@ -29,15 +29,17 @@ class Exchange {
   [[nodiscard]] HttpRequest& request() noexcept { return request_; }
   [[nodiscard]] CURL* easy() const noexcept { return easy_.get(); }
 
-  // Makes the built request ready to run: `first` and `count` are its messages in the batch.
-  void arm(std::size_t first, std::size_t count, Millis time_left);
+  // Makes the built request ready to run, for `timeout` from now: `first` and `count` are its
+  // messages in the batch.
+  void arm(std::size_t first, std::size_t count, Millis timeout);
   // The same without a request: connect only.
-  void arm_probe(Millis time_left);
+  void arm_probe(Millis timeout);
 
   [[nodiscard]] std::size_t first() const noexcept { return first_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] Instant began() const noexcept { return began_; }
 
-  // What came of it; `code` is libcurl's result, CURLE_OPERATION_TIMEDOUT when we gave up.
+  // What came of it; `code` is libcurl's result.
   [[nodiscard]] HttpAnswer answer(CURLcode code) const;
 
  private:
@@ -46,7 +48,7 @@ class Exchange {
   static std::size_t on_body(char* text, std::size_t size, std::size_t count, void* self) noexcept;
   static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address) noexcept;
   void take_header(std::string_view line);
-  void reset(Millis time_left);
+  void reset(Millis timeout);
 
   const HttpConfig& config_;
   EasyHandle easy_;
@@ -54,6 +56,7 @@ class Exchange {
   std::vector<curl_slist> lines_;  // point into request_.headers
   std::size_t first_ = 0;
   std::size_t count_ = 0;
+  Instant began_{};
 
   // of the answer
   bool address_refused_ = false;

@@ -123,17 +123,11 @@ bool concerns_endpoint(const Outcome& outcome) {
 }
 
 Outcome not_sent_because(const Outcome& outcome) {
-  const std::string error = "not sent, for another message had this answer: " + outcome.error;
-  if (outcome.kind == OutcomeKind::throttled) {
-    return Outcome::throttled(outcome.code, error, outcome.retry_after);
-  }
-  return Outcome::unavailable(outcome.code, error);
+  return Outcome::not_sent("not sent, for another message had this answer: " + outcome.error);
 }
 
 Outcome not_sent_in_time() {
-  return Outcome::unavailable("not_sent",
-                              "the time for this batch was over before this message's turn came; "
-                              "raise the sink's connections, or lower the route's batch_max");
+  return Outcome::not_sent("the time for this batch was over before this message's turn came");
 }
 
 }  // namespace pillarbox::http

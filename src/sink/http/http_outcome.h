@@ -35,8 +35,7 @@ struct AnswerPolicy {
 // What the messages become that were not sent because `outcome` concerned the endpoint.
 [[nodiscard]] Outcome not_sent_because(const Outcome& outcome);
 
-// The same for messages whose turn did not come before the deadline. `unavailable` and not
-// `throttled`: where nobody answered the others either, the route's breaker must hear of it.
+// The same for messages whose turn did not come in the batch's time.
 [[nodiscard]] Outcome not_sent_in_time();
 
 }  // namespace pillarbox::http

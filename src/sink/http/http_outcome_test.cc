@@ -155,16 +155,14 @@ TEST(HttpOutcome, StopsABatchWhenTheAnswerIsAboutTheEndpoint) {
 }
 
 // Nothing was sent for these messages, so no attempt may be spent on them.
-TEST(HttpOutcome, GivesBackTheAttemptOfWhatWasNotSent) {
-  const Outcome throttled = not_sent_because(outcome_of(status(429, Millis{5'000}), {}));
-  EXPECT_EQ(throttled.kind, K::throttled);
-  EXPECT_EQ(throttled.retry_after, Millis{5'000});
-  for (const int number : {401, 410}) {
+TEST(HttpOutcome, SaysOfWhatWasNotSentThatItWasNotSent) {
+  for (const int number : {401, 410, 429}) {
     const Outcome outcome = not_sent_because(outcome_of(status(number), {}));
-    EXPECT_EQ(outcome.kind, K::unavailable);
+    EXPECT_EQ(outcome.kind, K::not_sent);
     EXPECT_FALSE(outcome.stops_route);
+    EXPECT_NE(outcome.error.find("HTTP " + std::to_string(number)), std::string::npos);
   }
-  EXPECT_EQ(not_sent_in_time().kind, K::unavailable);
+  EXPECT_EQ(not_sent_in_time().kind, K::not_sent);
 }
 
 }  // namespace

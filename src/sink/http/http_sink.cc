@@ -15,23 +15,19 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr int kPollMs = 1'000;
-
-Millis time_left(Instant deadline) {
-  return std::chrono::ceil<Millis>(deadline - steady_clock::now());
-}
+constexpr int kPollMs = 1'000;  // libcurl comes back earlier for each timeout of its own
 
 }  // namespace
 
 // What one call to deliver() is about.
 struct HttpSink::Round {
   std::span<const ClaimedMessage> batch;
-  Instant deadline;
+  const DeliveryLimits& limits;
   std::span<Outcome> outcomes;
   std::optional<Outcome> stop = {};  // why nothing more is sent to this endpoint now
 };
 
-HttpSink::HttpSink(HttpConfig config) : config_(std::move(config)) {
+HttpSink::HttpSink(HttpConfig config) : config_(std::move(config)), pace_(config_.connections) {
   init_curl();
   multi_.reset(curl_multi_init());
   if (!multi_) throw std::bad_alloc();
@@ -45,7 +41,7 @@ HttpSink::~HttpSink() {
   for (Exchange* exchange : running_) curl_multi_remove_handle(multi_.get(), exchange->easy());
 }
 
-void HttpSink::deliver(std::span<const ClaimedMessage> batch, Instant deadline,
+void HttpSink::deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                        std::span<Outcome> outcomes) {
   PILLARBOX_ASSERT(batch.size() == outcomes.size());
   if (batch.empty()) return;
@@ -57,7 +53,7 @@ void HttpSink::deliver(std::span<const ClaimedMessage> batch, Instant deadline,
               Outcome::unavailable("secret_unreadable", e.what()));
     return;
   }
-  Round round{batch, deadline, outcomes};
+  Round round{batch, limits, outcomes};
   plan(batch.size());
   for (;;) {
     start_requests(round);
@@ -68,12 +64,7 @@ void HttpSink::deliver(std::span<const ClaimedMessage> batch, Instant deadline,
     const std::size_t before = running_.size();
     reap(round);
     if (running_.size() < before) continue;  // there is room for the next ones
-    if (steady_clock::now() >= deadline) {
-      give_up_running(round);
-      break;
-    }
-    const auto wait = std::clamp<std::int64_t>(time_left(deadline).count(), 0, kPollMs);
-    curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(wait), nullptr);
+    curl_multi_poll(multi_.get(), nullptr, 0, kPollMs, nullptr);
   }
   const Outcome rest = round.stop ? not_sent_because(*round.stop) : not_sent_in_time();
   for (const Range& range : waiting_) {
@@ -81,6 +72,11 @@ void HttpSink::deliver(std::span<const ClaimedMessage> batch, Instant deadline,
     std::fill_n(outcomes.begin() + static_cast<std::ptrdiff_t>(range.first), range.count, rest);
   }
   waiting_.clear();
+}
+
+// A request of many messages takes about as long as one of few.
+std::size_t HttpSink::room() const {
+  return config_.format == Format::cloudevents_batch ? kNoBound : pace_.room();
 }
 
 // Each batch reads them anew, so a rotated secret is taken up; only a changed one costs more.
@@ -105,7 +101,7 @@ void HttpSink::plan(std::size_t messages) {
 
 void HttpSink::start_requests(Round& round) {
   while (!round.stop && !waiting_.empty() && running_.size() < config_.connections &&
-         steady_clock::now() < round.deadline) {
+         round.limits.may_start()) {
     const Range range = waiting_.back();
     waiting_.pop_back();
     start(round, range);
@@ -120,7 +116,7 @@ void HttpSink::start(Round& round, Range range) {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     sign_request(*signer_, messages, now, exchange->request());
   }
-  exchange->arm(range.first, range.count, time_left(round.deadline));
+  exchange->arm(range.first, range.count, round.limits.timeout);
   const CURLMcode code = curl_multi_add_handle(multi_.get(), exchange->easy());
   PILLARBOX_ASSERT(code == CURLM_OK);
   running_.push_back(exchange);
@@ -152,6 +148,7 @@ void HttpSink::finish(Round& round, Exchange& exchange, CURLcode code) {
   curl_multi_remove_handle(multi_.get(), exchange.easy());
   running_.erase(std::find(running_.begin(), running_.end(), &exchange));
   idle_.push_back(&exchange);
+  pace_.ended(steady_clock::now() - exchange.began());
 
   const auto first = round.outcomes.begin() + static_cast<std::ptrdiff_t>(exchange.first());
   const bool is_about_endpoint = concerns_endpoint(outcome);
@@ -166,10 +163,6 @@ void HttpSink::finish(Round& round, Exchange& exchange, CURLcode code) {
     return;
   }
   std::fill_n(first, exchange.count(), outcome);
-}
-
-void HttpSink::give_up_running(Round& round) {
-  while (!running_.empty()) finish(round, *running_.back(), CURLE_OPERATION_TIMEDOUT);
 }
 
 std::string authorization_of(const HttpConfig& config) {

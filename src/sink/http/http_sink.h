@@ -12,6 +12,7 @@
 #include "pillarbox/sink.h"
 #include "sink/http/exchange.h"
 #include "sink/http/http_config.h"
+#include "sink/pace.h"
 #include "sink/webhook/signer.h"
 
 namespace pillarbox::http {
@@ -27,8 +28,9 @@ class HttpSink final : public Sink {
   HttpSink(const HttpSink&) = delete;
   HttpSink& operator=(const HttpSink&) = delete;
 
-  void deliver(std::span<const ClaimedMessage> batch, Instant deadline,
+  void deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                std::span<Outcome> outcomes) override;
+  [[nodiscard]] std::size_t room() const override;
 
  private:
   struct Range {
@@ -44,7 +46,6 @@ class HttpSink final : public Sink {
   void start(Round& round, Range range);
   void reap(Round& round);
   void finish(Round& round, Exchange& exchange, CURLcode code);
-  void give_up_running(Round& round);
   [[nodiscard]] Exchange* idle_exchange();
 
   // Order matters: exchanges leave the multi handle before it goes.
@@ -57,6 +58,7 @@ class HttpSink final : public Sink {
   std::vector<std::string> keys_;
   std::optional<webhook::Signer> signer_;  // of keys_
   std::string authorization_;
+  sink::Pace pace_;
 };
 
 // The value of the Authorization header: Basic where the URL has a user, Bearer with a password

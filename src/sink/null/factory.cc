@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sink/null/factory.h"
 
+#include <algorithm>
+
 #include "core/assert.h"
 #include "pillarbox/error.h"
 
@@ -11,10 +13,12 @@ constexpr std::string_view kSchemes[] = {"null"};
 
 class NullSink final : public Sink {
  public:
-  void deliver(std::span<const ClaimedMessage> batch, Instant,
+  void deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                std::span<Outcome> outcomes) override {
     PILLARBOX_ASSERT(batch.size() == outcomes.size());
-    for (Outcome& outcome : outcomes) outcome = Outcome::delivered();
+    std::fill(
+        outcomes.begin(), outcomes.end(),
+        limits.may_start() ? Outcome::delivered() : Outcome::not_sent("the batch's time was over"));
   }
 };
 
