@@ -18,6 +18,7 @@ enum class OutcomeKind {
                 // it
   not_sent,     // nothing of it was sent, and no fault of the sink's: its turn did not come, or the
                 // answer to another message said that it would be in vain. Goes back as it was.
+  in_flight,    // not known yet: the call goes on, and Sink::collect() will tell
 };
 
 [[nodiscard]] std::string_view to_string(OutcomeKind kind) noexcept;
@@ -50,6 +51,9 @@ struct Outcome {
   }
   [[nodiscard]] static Outcome not_sent(std::string error) {
     return {OutcomeKind::not_sent, "not_sent", std::move(error), {}, false, false};
+  }
+  [[nodiscard]] static Outcome in_flight() {
+    return {OutcomeKind::in_flight, "in_flight", "", {}, false, false};
   }
 };
 

@@ -24,10 +24,25 @@ struct DeliveryLimits {
   Millis timeout{20'000};                 // of each call, from the moment that it starts
   Instant start_before = Instant::max();  // no call starts from then on
   std::stop_token stop = {};              // nor once this is asked for
+  // From then on, when all calls have started that may, deliver() may come back and leave calls in
+  // flight: one slow answer must not keep the others' connections idle. Not before: outcomes that
+  // come soon are settled together.
+  Instant leave_after = Instant::max();
 
   [[nodiscard]] bool may_start() const noexcept {
     return !stop.stop_requested() && std::chrono::steady_clock::now() < start_before;
   }
+  // For calls that sort out an earlier one: parts of a refused batch, to find the message at fault,
+  // or the repeat of what the engine rolled back. `began`: when deliver() did.
+  [[nodiscard]] bool may_sort_out(Instant began) const noexcept {
+    return !stop.stop_requested() && std::chrono::steady_clock::now() < began + timeout;
+  }
+};
+
+// Of a message that an earlier deliver() left in flight.
+struct LateOutcome {
+  Lease lease;
+  Outcome outcome;
 };
 
 // Where messages go. One handle belongs to one worker and one route, and is used by one thread at a
@@ -41,12 +56,18 @@ class Sink {
   // each call ask limits.may_start(): once it says no, nothing more is sent, the calls on their
   // way end within their own timeout, and the messages of which nothing was sent become
   // Outcome::not_sent. Does not throw for anything an engine can answer. A batch never holds two
-  // messages of one ordering_key.
+  // messages of one ordering_key. `batch` is gone when this returns: what calls that are left in
+  // flight need of it, the sink has copied.
   virtual void deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                        std::span<Outcome> outcomes) = 0;
 
-  // How many messages the next batch should hold at the most, by what this handle managed so far;
-  // asked after each deliver(). It bounds the next claim, so that messages need not be given back.
+  // Waits for calls that were left in flight: until one has ended, or `until`. Returns all that
+  // have ended since the last time, each once. Destroying the handle abandons what is in flight.
+  [[nodiscard]] virtual std::vector<LateOutcome> collect(Instant /*until*/) { return {}; }
+
+  // How many messages the next batch should hold at the most, by what this handle managed so far
+  // and has in flight; asked after each deliver() and collect(). It bounds the next claim, so that
+  // messages need not be given back. 0: none could start before something in flight has ended.
   // kNoBound where a batch takes about as long whatever its size, and while nothing is known.
   static constexpr std::size_t kNoBound = SIZE_MAX;
   [[nodiscard]] virtual std::size_t room() const { return kNoBound; }

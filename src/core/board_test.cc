@@ -137,6 +137,13 @@ TEST_F(BreakerTest, ComesBackAtDifferentTimesInDifferentRelays) {
   EXPECT_EQ(breaker.open_until(), now + Millis{500});
 }
 
+// The end of a delivery of which nothing is left in flight.
+RouteBoard::Change ended(RouteBoard& board, RouteIndex route, RouteBoard::CallEnd end, Instant now,
+                         Random& random) {
+  board.left(route);
+  return board.heard(route, end, now, now, random);
+}
+
 class RouteBoardTest : public testing::Test {
  protected:
   static RouteSettings route(std::string type, std::size_t concurrency = 0) {
@@ -183,9 +190,7 @@ TEST_F(RouteBoardTest, HoldsARouteToItsConcurrency) {
   EXPECT_GT(board.begin(1, now).until, now);
   EXPECT_EQ(board.excluded_types(now), std::vector<std::string>{"a.two"});
   EXPECT_FALSE(board.take_sweep_request(now));
-  EXPECT_EQ(
-      board.ended(1, RouteBoard::CallEnd::answered, RouteBoard::Permit::Kind::go, now, random),
-      RouteBoard::Change::none);
+  EXPECT_EQ(ended(board, 1, RouteBoard::CallEnd::answered, now, random), RouteBoard::Change::none);
   EXPECT_TRUE(board.wants_sweep(now));
   EXPECT_TRUE(board.excluded_types(now).empty());
   EXPECT_TRUE(board.take_sweep_request(now));
@@ -198,9 +203,8 @@ TEST_F(RouteBoardTest, HoldsARouteToItsConcurrency) {
 TEST_F(RouteBoardTest, LetsOneProbeThroughAfterAnOutage) {
   using Kind = RouteBoard::Permit::Kind;
   EXPECT_EQ(board.begin(0, now).kind, Kind::go);
-  EXPECT_EQ(
-      board.ended(0, RouteBoard::CallEnd::unavailable, RouteBoard::Permit::Kind::go, now, random),
-      RouteBoard::Change::opened);
+  EXPECT_EQ(ended(board, 0, RouteBoard::CallEnd::unavailable, now, random),
+            RouteBoard::Change::opened);
   const RouteBoard::Permit blocked = board.begin(0, now);
   EXPECT_EQ(blocked.kind, Kind::blocked);
   EXPECT_EQ(blocked.until, std::max(board.blocked_until(0), now + Millis{100}));
@@ -209,9 +213,8 @@ TEST_F(RouteBoardTest, LetsOneProbeThroughAfterAnOutage) {
   EXPECT_EQ(board.begin(0, now).kind, Kind::probe);
   EXPECT_EQ(board.begin(0, now).kind, Kind::blocked);
   EXPECT_EQ(board.begin(2, now).kind, Kind::go);
-  EXPECT_EQ(
-      board.ended(0, RouteBoard::CallEnd::answered, RouteBoard::Permit::Kind::go, now, random),
-      RouteBoard::Change::closed);
+  EXPECT_EQ(ended(board, 0, RouteBoard::CallEnd::answered, now, random),
+            RouteBoard::Change::closed);
   EXPECT_EQ(board.begin(0, now).kind, Kind::go);
 }
 

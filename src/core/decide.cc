@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/assert.h"
 #include "core/retry.h"
 
 namespace pillarbox::core {
@@ -56,6 +57,9 @@ Settlement settlement_for(const Outcome& outcome, const ClaimedMessage& message,
     case OutcomeKind::unavailable:
       settlement.kind = SettleKind::release;
       settlement.delay = back_off;
+      break;
+    case OutcomeKind::in_flight:
+      PILLARBOX_ASSERT(false);
       break;
     case OutcomeKind::not_sent:  // no code: its history has no attempt to tell of
       settlement.kind = SettleKind::release;

@@ -9,8 +9,8 @@
 namespace pillarbox {
 
 std::string_view to_string(OutcomeKind kind) noexcept {
-  constexpr std::array<std::string_view, 6> kNames = {"delivered", "transient",   "permanent",
-                                                      "throttled", "unavailable", "not_sent"};
+  constexpr std::array<std::string_view, 7> kNames = {
+      "delivered", "transient", "permanent", "throttled", "unavailable", "not_sent", "in_flight"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

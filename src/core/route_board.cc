@@ -13,7 +13,7 @@ RouteBoard::RouteBoard(std::vector<RouteSettings> routes, RetryPolicy retry, Bre
                        std::size_t workers)
     : retry_(retry), workers_(workers) {
   for (RouteSettings& settings : routes)
-    routes_.push_back(Route{std::move(settings), Breaker(breaker), 0, false});
+    routes_.push_back(Route{std::move(settings), Breaker(breaker), 0, {}, false});
 }
 
 const RetryPolicy& RouteBoard::retry(RouteIndex route) const {
@@ -40,15 +40,19 @@ bool RouteBoard::is_blocked(const Route& route, Instant now) const {
   return route.breaker.blocks(now) || route.in_flight >= concurrency(route);
 }
 
-std::vector<std::string> RouteBoard::excluded_types(Instant now) {
+std::vector<std::string> RouteBoard::excluded_types(Instant now, std::span<const RouteIndex> ours) {
   std::vector<std::string> excluded;
   for (Route& route : routes_) {
     const bool blocked = is_blocked(route, now);
     if (route.was_blocked && !blocked) sweep_wanted_ = true;
     route.was_blocked = blocked;
   }
+  const auto may_go_on = [&](RouteIndex route) {
+    return std::find(ours.begin(), ours.end(), route) != ours.end() &&
+           !routes_[route].breaker.blocks(now);
+  };
   for (const auto& [type, route] : types_) {
-    if (!route || routes_[*route].was_blocked) excluded.push_back(type);
+    if (!route || (routes_[*route].was_blocked && !may_go_on(*route))) excluded.push_back(type);
   }
   return excluded;
 }
@@ -88,12 +92,19 @@ bool RouteBoard::braked(std::string_view job_type) const {
 
 RouteBoard::Permit RouteBoard::begin(RouteIndex index, Instant now) {
   Route& route = routes_[index];
+  if (!route.breaker.blocks(now) && route.in_flight >= concurrency(route))
+    return {Permit::Kind::blocked, now + Millis{50}};
+  const Permit permit = go_on(index, now);
+  if (permit.kind != Permit::Kind::blocked) ++route.in_flight;
+  return permit;
+}
+
+RouteBoard::Permit RouteBoard::go_on(RouteIndex index, Instant now) {
+  Route& route = routes_[index];
   if (route.breaker.blocks(now)) {
     // A probe on the way may take as long as its time-out; look again soon.
     return {Permit::Kind::blocked, std::max(route.breaker.open_until(), now + Millis{100})};
   }
-  if (route.in_flight >= concurrency(route)) return {Permit::Kind::blocked, now + Millis{50}};
-  ++route.in_flight;
   if (route.breaker.state(now) == Breaker::State::half_open) {
     route.breaker.probe_started();
     return {Permit::Kind::probe, now};
@@ -101,21 +112,23 @@ RouteBoard::Permit RouteBoard::begin(RouteIndex index, Instant now) {
   return {Permit::Kind::go, now};
 }
 
-RouteBoard::Change RouteBoard::ended(RouteIndex index, CallEnd end, Permit::Kind began_as,
-                                     Instant now, Random& random) {
+void RouteBoard::left(RouteIndex index) {
+  PILLARBOX_ASSERT(routes_[index].in_flight > 0);
+  --routes_[index].in_flight;
+}
+
+RouteBoard::Change RouteBoard::heard(RouteIndex index, CallEnd end, Instant since, Instant now,
+                                     Random& random) {
   Route& route = routes_[index];
-  PILLARBOX_ASSERT(route.in_flight > 0);
-  --route.in_flight;
   switch (end) {
     case CallEnd::answered:
+      route.last_answered = now;
       return route.breaker.answered() ? Change::closed : Change::none;
     case CallEnd::all_transient:
+      if (route.last_answered && *route.last_answered > since) return Change::none;
       return route.breaker.failed(now, random) ? Change::opened : Change::none;
     case CallEnd::unavailable:
       return route.breaker.unavailable(now, random) ? Change::opened : Change::none;
-    case CallEnd::nothing:
-      if (began_as == Permit::Kind::probe) route.breaker.probe_given_up();
-      return Change::none;
   }
   return Change::none;
 }

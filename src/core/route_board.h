@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +38,9 @@ class RouteBoard {
   [[nodiscard]] std::optional<RouteIndex> route_of(const std::string& job_type);
 
   // Types seen so far that must not be claimed now: without a route, or whose route is backed off
-  // or full.
-  [[nodiscard]] std::vector<std::string> excluded_types(Instant now);
+  // or full; a worker with calls in flight on a route (`ours`) is one of those that fill it.
+  [[nodiscard]] std::vector<std::string> excluded_types(Instant now,
+                                                        std::span<const RouteIndex> ours = {});
   [[nodiscard]] std::vector<std::string> unroutable_types() const;
   [[nodiscard]] bool remembers(std::string_view job_type) const {
     return types_.find(job_type) != types_.end();
@@ -51,18 +53,23 @@ class RouteBoard {
   void set_brakes(std::vector<std::string> scopes);
   [[nodiscard]] bool braked(std::string_view job_type) const;
 
-  // May a call to this route begin? go: yes, end it with ended(). probe: yes, with one message
+  // May a delivery to this route begin? go: yes, end it with left(). probe: yes, with one message
   // only. blocked: not before `until`.
   struct Permit {
     enum class Kind { go, probe, blocked } kind = Kind::go;
     Instant until{};
   };
   [[nodiscard]] Permit begin(RouteIndex route, Instant now);
+  // The same for a worker that has calls of this route in flight: it is the same delivery still.
+  [[nodiscard]] Permit go_on(RouteIndex route, Instant now);
+  void left(RouteIndex route);
 
-  // nothing: no message of it was sent.
-  enum class CallEnd { answered, all_transient, unavailable, nothing };
+  enum class CallEnd { answered, all_transient, unavailable };
   enum class Change { none, opened, closed };
-  Change ended(RouteIndex route, CallEnd end, Permit::Kind began_as, Instant now, Random& random);
+  // What calls came to that began at `since`. That they failed is no news where the sink has
+  // answered others meanwhile.
+  Change heard(RouteIndex route, CallEnd end, Instant since, Instant now, Random& random);
+  void probe_given_up(RouteIndex route) { routes_[route].breaker.probe_given_up(); }
   void silence(RouteIndex route, Instant until) { routes_[route].breaker.silence(until); }
 
   [[nodiscard]] Breaker::State breaker_state(RouteIndex route, Instant now) const {
@@ -76,7 +83,8 @@ class RouteBoard {
   struct Route {
     RouteSettings settings;
     Breaker breaker;
-    std::size_t in_flight = 0;
+    std::size_t in_flight = 0;  // deliveries
+    std::optional<Instant> last_answered = {};
     bool was_blocked = false;
   };
   [[nodiscard]] bool is_blocked(const Route& route, Instant now) const;

@@ -12,6 +12,13 @@ using CallEnd = RouteBoard::CallEnd;
 using Change = RouteBoard::Change;
 using Types = std::vector<std::string>;
 
+// The end of a delivery of which nothing is left in flight.
+RouteBoard::Change ended(RouteBoard& board, RouteIndex route, RouteBoard::CallEnd end, Instant now,
+                         Random& random) {
+  board.left(route);
+  return board.heard(route, end, now, now, random);
+}
+
 class RouteBoardTest : public ::testing::Test {
  protected:
   static std::vector<RouteSettings> routes() {
@@ -28,9 +35,8 @@ class RouteBoardTest : public ::testing::Test {
 
   void open(RouteIndex route) {
     ASSERT_EQ(board_.begin(route, now_).kind, Kind::go);
-    ASSERT_EQ(
-        board_.ended(route, CallEnd::unavailable, RouteBoard::Permit::Kind::go, now_, random_),
-        Change::opened);
+    ASSERT_EQ(ended(board_, route, RouteBoard::CallEnd::unavailable, now_, random_),
+              Change::opened);
   }
 };
 
@@ -89,22 +95,18 @@ TEST_F(RouteBoardTest, LetsOneProbeGoAndClosesWithIt) {
   const auto second = board_.begin(0, now_);
   EXPECT_EQ(second.kind, Kind::blocked);
   EXPECT_GT(second.until, now_) << "else its messages would be claimed again at once";
-  EXPECT_EQ(board_.ended(0, CallEnd::answered, RouteBoard::Permit::Kind::go, now_, random_),
-            Change::closed);
+  EXPECT_EQ(ended(board_, 0, RouteBoard::CallEnd::answered, now_, random_), Change::closed);
   EXPECT_EQ(board_.begin(0, now_).kind, Kind::go);
-  EXPECT_EQ(board_.ended(0, CallEnd::answered, RouteBoard::Permit::Kind::go, now_, random_),
-            Change::none);
+  EXPECT_EQ(ended(board_, 0, RouteBoard::CallEnd::answered, now_, random_), Change::none);
 }
 
 TEST_F(RouteBoardTest, OpensAfterFiveTransientCalls) {
   for (int i = 0; i < 4; ++i) {
     ASSERT_EQ(board_.begin(0, now_).kind, Kind::go);
-    EXPECT_EQ(board_.ended(0, CallEnd::all_transient, RouteBoard::Permit::Kind::go, now_, random_),
-              Change::none);
+    EXPECT_EQ(ended(board_, 0, RouteBoard::CallEnd::all_transient, now_, random_), Change::none);
   }
   ASSERT_EQ(board_.begin(0, now_).kind, Kind::go);
-  EXPECT_EQ(board_.ended(0, CallEnd::all_transient, RouteBoard::Permit::Kind::go, now_, random_),
-            Change::opened);
+  EXPECT_EQ(ended(board_, 0, RouteBoard::CallEnd::all_transient, now_, random_), Change::opened);
 }
 
 TEST_F(RouteBoardTest, RunsNoMoreCallsOfARouteThanItMay) {
@@ -114,8 +116,7 @@ TEST_F(RouteBoardTest, RunsNoMoreCallsOfARouteThanItMay) {
   EXPECT_EQ(second.kind, Kind::blocked);
   EXPECT_GT(second.until, now_);
   EXPECT_EQ(board_.excluded_types(now_), Types{"one.v1"});
-  EXPECT_EQ(board_.ended(1, CallEnd::answered, RouteBoard::Permit::Kind::go, now_, random_),
-            Change::none);
+  EXPECT_EQ(ended(board_, 1, RouteBoard::CallEnd::answered, now_, random_), Change::none);
   EXPECT_TRUE(board_.excluded_types(now_).empty());
   EXPECT_EQ(board_.begin(1, now_).kind, Kind::go);
 
@@ -127,8 +128,7 @@ TEST_F(RouteBoardTest, RunsNoMoreCallsOfARouteThanItMay) {
 TEST_F(RouteBoardTest, KeepsSilenceThroughTheEndOfOtherCalls) {
   ASSERT_EQ(board_.begin(0, now_).kind, Kind::go);
   board_.silence(0, now_ + 10min);
-  EXPECT_EQ(board_.ended(0, CallEnd::answered, RouteBoard::Permit::Kind::go, now_, random_),
-            Change::none);
+  EXPECT_EQ(ended(board_, 0, RouteBoard::CallEnd::answered, now_, random_), Change::none);
   EXPECT_EQ(board_.begin(0, now_ + 9min).kind, Kind::blocked);
   EXPECT_EQ(board_.begin(0, now_ + 10min).kind, Kind::probe);
 }

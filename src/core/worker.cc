@@ -2,6 +2,7 @@
 #include "core/worker.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/assert.h"
@@ -46,6 +47,9 @@ Action Worker::on(Event&& event, Instant now) {
   } else if (auto* delivered = std::get_if<Delivered>(&event)) {
     PILLARBOX_ASSERT(doing_ == Doing::delivering);
     take_delivered(std::move(*delivered), now);
+  } else if (const auto* collected = std::get_if<Collected>(&event)) {
+    PILLARBOX_ASSERT(doing_ == Doing::waiting);
+    take_collected(*collected, now);
   } else if (const auto* settled = std::get_if<Settled>(&event)) {
     PILLARBOX_ASSERT(doing_ == Doing::settling);
     take_settled(*settled);
@@ -77,6 +81,7 @@ Action Worker::next(Instant now) {
       groups_.pop_front();
     }
   }
+  give_up_in_flight(now);
   if (settle_is_due(now)) {
     if (auto action = next_settle(now)) return *action;
   }
@@ -84,28 +89,51 @@ Action Worker::next(Instant now) {
   if (auto action = next_settle(now)) return *action;
 
   PILLARBOX_ASSERT(groups_.empty() && settlements_.empty() && isolated_.empty());
-  leases_.clear();
-  if (draining()) return DoExit{};
+  keep_alive_what_is_left();
+  if (draining()) return in_flight_.empty() ? Action(DoExit{}) : wait(*drain_by_, false);
+  if (is_full()) return wait(Instant::max(), false);
   return next_claim(now);
+}
+
+// Until then, or until something in flight has ended.
+Action Worker::wait(Instant until, bool idle) {
+  doing_ = Doing::waiting;
+  if (in_flight_.empty()) return DoWait{until, idle};
+  for (const InFlight& call : in_flight_) until = std::min(until, call.give_up_at);
+  return DoCollect{routes_in_flight(), until, idle};
+}
+
+std::vector<RouteIndex> Worker::routes_in_flight() const {
+  std::vector<RouteIndex> routes;
+  if (in_flight_.empty()) return routes;
+  for (RouteIndex route = 0; route < board_.size(); ++route) {
+    if (has_in_flight(route)) routes.push_back(route);
+  }
+  return routes;
+}
+
+bool Worker::has_in_flight(RouteIndex route) const {
+  return std::any_of(in_flight_.begin(), in_flight_.end(),
+                     [&](const InFlight& call) { return call.route == route; });
+}
+
+// What is claimed now could not start before something has ended.
+bool Worker::is_full() const {
+  return std::any_of(in_flight_.begin(), in_flight_.end(),
+                     [&](const InFlight& call) { return rooms_[call.route] == 0; });
 }
 
 // ---- claim ----
 
 Action Worker::next_claim(Instant now) {
-  if (retry_claim_at_ && now < *retry_claim_at_) {
-    doing_ = Doing::waiting;
-    return DoWait{*retry_claim_at_, false};
-  }
+  if (retry_claim_at_ && now < *retry_claim_at_) return wait(*retry_claim_at_, false);
   retry_claim_at_.reset();
-  if (idle_) {
-    doing_ = Doing::waiting;
-    return DoWait{now + policy_.poll_interval, true};
-  }
+  if (idle_) return wait(idle_until_, true);
   DoClaim claim;
   claim.count_max = claim_bound();
   claim.bytes_max = policy_.batch_bytes;
   claim.lease = policy_.lease;
-  claim.excluded_types = board_.excluded_types(now);
+  claim.excluded_types = board_.excluded_types(now, routes_in_flight());
   sweeping_ = std::exchange(sweep_next_, false) || now >= next_sweep_;
   // A busy worker keeps to its schedule: routes that fill and empty ask all the time.
   if ((sweeping_ || std::exchange(was_idle_, false)) && board_.take_sweep_request(now))
@@ -135,8 +163,10 @@ void Worker::take_claimed(Claimed&& claimed, Instant now) {
                                                     kSweepShare * (now - claimed.began));
   }
   idle_ = claimed.result.messages.empty() && !claimed.result.more;
-  lease_until_ = claimed.began + policy_.lease;
-  leases_.clear();
+  idle_until_ = now + policy_.poll_interval;
+  const Instant leased_until = claimed.began + policy_.lease;
+  lease_until_ = in_flight_.empty() ? leased_until : std::min(lease_until_, leased_until);
+  keep_alive_what_is_left();
 
   std::vector<Group> open(board_.size());  // the group of each route that still takes messages
   std::deque<Group> suspects;
@@ -200,6 +230,8 @@ bool Worker::lease_has_margin(Instant now) const noexcept {
 
 std::optional<Action> Worker::start_next_group(Instant now) {
   while (!groups_.empty()) {
+    // A suspect goes when nothing else can be taken down with it.
+    if (groups_.front().suspect && !in_flight_.empty()) return wait(Instant::max(), false);
     Group group = std::move(groups_.front());
     groups_.pop_front();
     if (!lease_has_margin(now)) {
@@ -216,7 +248,8 @@ std::optional<Action> Worker::start_next_group(Instant now) {
       group.messages.erase(braked, group.messages.end());
       if (group.messages.empty()) continue;
     }
-    const RouteBoard::Permit permit = board_.begin(group.route, now);
+    const RouteBoard::Permit permit = has_in_flight(group.route) ? board_.go_on(group.route, now)
+                                                                 : board_.begin(group.route, now);
     if (permit.kind == RouteBoard::Permit::Kind::blocked) {
       const Millis wait = until(permit.until, now);
       release_group(std::move(group), wait + jittered(Millis{0}, wait / 4, random_), "backed_off",
@@ -235,69 +268,168 @@ std::optional<Action> Worker::start_next_group(Instant now) {
     current_ = std::move(group);
     doing_ = Doing::delivering;
     return DoDeliver{current_.route, current_.messages, board_.settings(current_.route).timeout,
-                     now + policy_.batch_time};
+                     now + policy_.batch_time,
+                     current_.suspect ? Instant::max() : now + policy_.linger};
   }
   return std::nullopt;
 }
 
 void Worker::take_delivered(Delivered&& delivered, Instant now) {
-  const Group group = std::exchange(current_, Group{});
+  Group group = std::exchange(current_, Group{});
   PILLARBOX_ASSERT(delivered.outcomes.size() == group.messages.size());
   rooms_[group.route] = delivered.room;
-  const RouteSettings& settings = board_.settings(group.route);
-  const RetryPolicy& retry = board_.retry(group.route);
+  std::vector<Heard> heard;
+  heard.reserve(group.messages.size());
+  bool all_unsent = true;
+  for (std::size_t i = 0; i < group.messages.size(); ++i) {
+    const Outcome& outcome = delivered.outcomes[i];
+    if (outcome.kind != OutcomeKind::not_sent) all_unsent = false;
+    if (outcome.kind != OutcomeKind::in_flight)
+      heard.push_back({&group.messages[i], &outcome, delivered.began});
+  }
+  hear(group.route, heard, now);
+  const Instant give_up_at =
+      delivered.began + policy_.batch_time + board_.settings(group.route).timeout + policy_.lease;
+  for (std::size_t i = 0; i < group.messages.size(); ++i) {
+    if (delivered.outcomes[i].kind != OutcomeKind::in_flight) continue;
+    in_flight_.push_back({std::move(group.messages[i]), group.route, delivered.began, give_up_at});
+  }
+  // After that: some of this very batch may have ended meanwhile.
+  take_late(group.route, delivered.late, delivered.handle_lost, now);
+  if (all_unsent && group.permit == RouteBoard::Permit::Kind::probe)
+    board_.probe_given_up(group.route);
+  leave_unless_in_flight(group.route);
+}
+
+void Worker::take_collected(const Collected& collected, Instant now) {
+  if (idle_ && (collected.woken || now >= idle_until_)) {
+    if (!collected.woken) sweep_next_ = true;
+    was_idle_ = true;
+    idle_ = false;
+  }
+  for (const Collected::News& news : collected.news) {
+    rooms_[news.route] = news.room;
+    const bool had_some = has_in_flight(news.route);
+    take_late(news.route, news.late, news.handle_lost, now);
+    if (had_some) leave_unless_in_flight(news.route);
+  }
+}
+
+void Worker::leave_unless_in_flight(RouteIndex route) {
+  if (!has_in_flight(route)) board_.left(route);
+}
+
+void Worker::take_late(RouteIndex route, const std::vector<LateOutcome>& late, bool handle_lost,
+                       Instant now) {
+  const Outcome lost = Outcome::transient(
+      "sink_defect", "its call was lost with the sink's handle, see sink_defect");
+  std::vector<InFlight> ended;
+  std::vector<const Outcome*> outcomes;
+  const auto take = [&](std::vector<InFlight>::iterator call, const Outcome& outcome) {
+    ended.push_back(std::move(*call));
+    outcomes.push_back(&outcome);
+    in_flight_.erase(call);
+  };
+  for (const LateOutcome& one : late) {
+    const auto call = std::find_if(in_flight_.begin(), in_flight_.end(), [&](const InFlight& c) {
+      return c.route == route && c.message.lease == one.lease;
+    });
+    // A stranger's sink may tell twice; the first word was settled.
+    if (call != in_flight_.end() && one.outcome.kind != OutcomeKind::in_flight)
+      take(call, one.outcome);
+  }
+  while (handle_lost && has_in_flight(route)) {
+    take(std::find_if(in_flight_.begin(), in_flight_.end(),
+                      [&](const InFlight& c) { return c.route == route; }),
+         lost);
+  }
+  std::vector<Heard> heard;
+  heard.reserve(ended.size());
+  for (std::size_t i = 0; i < ended.size(); ++i)
+    heard.push_back({&ended[i].message, outcomes[i], ended[i].began});
+  hear(route, heard, now);
+}
+
+// Past the drain, or past any time in which its sink had to tell: perhaps it was taken, perhaps
+// not; the repeat carries the same id.
+void Worker::give_up_in_flight(Instant now) {
+  const bool drained = draining() && now >= *drain_by_;
+  const Outcome outcome =
+      drained ? Outcome::transient("shutdown", "the relay was stopped before the sink had answered")
+              : Outcome::transient("no_answer", "the sink never told what became of it");
+  std::vector<InFlight> calls;
+  const auto given_up = std::stable_partition(
+      in_flight_.begin(), in_flight_.end(),
+      [&](const InFlight& call) { return !drained && now < call.give_up_at; });
+  std::move(given_up, in_flight_.end(), std::back_inserter(calls));
+  in_flight_.erase(given_up, in_flight_.end());
+  for (RouteIndex route = 0; !calls.empty() && route < board_.size(); ++route) {
+    std::vector<Heard> heard;
+    for (const InFlight& call : calls) {
+      if (call.route == route) heard.push_back({&call.message, &outcome, call.began});
+    }
+    if (heard.empty()) continue;
+    hear(route, heard, now);
+    leave_unless_in_flight(route);
+  }
+}
+
+void Worker::hear(RouteIndex route, const std::vector<Heard>& heard, Instant now) {
+  if (heard.empty()) return;
+  const RouteSettings& settings = board_.settings(route);
+  const RetryPolicy& retry = board_.retry(route);
 
   std::size_t transient = 0;
   std::size_t unavailable = 0;
   std::size_t not_sent = 0;
   Millis silence{0};
+  Instant since{};
   const Outcome* stopped = nullptr;
   const Outcome* bad = nullptr;
-  for (const Outcome& outcome : delivered.outcomes) {
-    if (outcome.kind == OutcomeKind::transient) ++transient;
-    if (outcome.kind == OutcomeKind::unavailable) ++unavailable;
+  for (const Heard& one : heard) {
+    const Outcome& outcome = *one.outcome;
     if (outcome.kind == OutcomeKind::not_sent) {
       ++not_sent;
       continue;
     }
+    since = std::max(since, one.began);
+    if (outcome.kind == OutcomeKind::transient) ++transient;
+    if (outcome.kind == OutcomeKind::unavailable) ++unavailable;
     if (outcome.kind == OutcomeKind::throttled)
       silence = std::max(silence, throttle_delay(outcome, retry));
     if (outcome.stops_route) stopped = &outcome;
     if (outcome.kind != OutcomeKind::delivered) bad = &outcome;
   }
-  const std::size_t size = delivered.outcomes.size();
-  const std::size_t sent = size - not_sent;
-  const RouteBoard::CallEnd end = sent == 0             ? RouteBoard::CallEnd::nothing
-                                  : unavailable == sent ? RouteBoard::CallEnd::unavailable
+  const std::size_t sent = heard.size() - not_sent;
+  const RouteBoard::CallEnd end = unavailable == sent ? RouteBoard::CallEnd::unavailable
                                   : transient + unavailable == sent
                                       ? RouteBoard::CallEnd::all_transient
                                       : RouteBoard::CallEnd::answered;
-  const RouteBoard::Change change = board_.ended(group.route, end, group.permit, now, random_);
+  const RouteBoard::Change change =
+      sent == 0 ? RouteBoard::Change::none : board_.heard(route, end, since, now, random_);
   if (change == RouteBoard::Change::opened) {
-    notes_.push_back({.kind = NoteKind::breaker_opened, .route = group.route, .text = bad->error});
+    notes_.push_back({.kind = NoteKind::breaker_opened, .route = route, .text = bad->error});
   } else if (change == RouteBoard::Change::closed && silence == Millis{0} && stopped == nullptr) {
-    notes_.push_back({.kind = NoteKind::breaker_closed, .route = group.route});
+    notes_.push_back({.kind = NoteKind::breaker_closed, .route = route});
   }
   if (stopped != nullptr) {
     silence = std::max(silence, policy_.stopped_route_delay);
-    notes_.push_back(
-        {.kind = NoteKind::route_stopped, .route = group.route, .text = stopped->error});
+    notes_.push_back({.kind = NoteKind::route_stopped, .route = route, .text = stopped->error});
   }
-  if (silence > Millis{0}) board_.silence(group.route, now + silence);
+  if (silence > Millis{0}) board_.silence(route, now + silence);
 
-  const Millis blocked = until(board_.blocked_until(group.route), now);
+  const Millis blocked = until(board_.blocked_until(route), now);
   const Millis back_off = std::max(retry.base, blocked);
-  const Millis took = until(now, delivered.began);
   std::size_t dispatched = 0;
   std::size_t absorbed = 0;
   std::size_t released_unavailable = 0;
   std::size_t released_throttled = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    const ClaimedMessage& message = group.messages[i];
-    const Outcome& outcome = delivered.outcomes[i];
+  for (const Heard& one : heard) {
+    const ClaimedMessage& message = *one.message;
+    const Outcome& outcome = *one.outcome;
     Settlement settlement =
         settlement_for(outcome, message, retry, settings.on_dead, back_off, random_);
-    settlement.took = took;
+    settlement.took = until(now, one.began);
     if (outcome.kind == OutcomeKind::not_sent) settlement.delay = blocked;
     if (settlement.kind == SettleKind::release)
       settlement.delay += jittered(Millis{0}, settlement.delay / 4, random_);
@@ -306,10 +438,10 @@ void Worker::take_delivered(Delivered&& delivered, Instant now) {
         ++dispatched;
         break;
       case SettleKind::retry:
-        note(NoteKind::retried, message, group.route, outcome.error);
+        note(NoteKind::retried, message, route, outcome.error);
         break;
       case SettleKind::dead:
-        note(NoteKind::died, message, group.route,
+        note(NoteKind::died, message, route,
              std::string(to_string(settlement.reason)) + ": " + outcome.error);
         break;
       case SettleKind::release:
@@ -322,8 +454,7 @@ void Worker::take_delivered(Delivered&& delivered, Instant now) {
   }
   const auto told = [&](NoteKind kind, std::size_t count, std::string_view text) {
     if (count > 0) {
-      notes_.push_back(
-          {.kind = kind, .count = count, .route = group.route, .text = std::string(text)});
+      notes_.push_back({.kind = kind, .count = count, .route = route, .text = std::string(text)});
     }
   };
   told(NoteKind::dispatched, dispatched, "");
@@ -451,6 +582,7 @@ void Worker::keep_alive_what_is_left() {
     for (const ClaimedMessage& message : group.messages) leases_.push_back(message.lease);
   }
   for (const Settlement& settlement : settlements_) leases_.push_back(settlement.lease);
+  for (const InFlight& call : in_flight_) leases_.push_back(call.message.lease);
 }
 
 void Worker::add(Settlement settlement, Instant now) {

@@ -28,7 +28,19 @@ struct Claimed {
 struct Delivered {
   std::vector<Outcome> outcomes;  // one for each message of the batch, in its order
   Instant began{};
-  std::size_t room = Sink::kNoBound;  // what the sink says of the next batch
+  std::vector<LateOutcome> late = {};  // of what earlier deliveries of the route left in flight
+  std::size_t room = Sink::kNoBound;   // what the sink says of the next batch
+  bool handle_lost = false;            // and with it what was in flight
+};
+struct Collected {
+  struct News {  // of one route
+    RouteIndex route = 0;
+    std::vector<LateOutcome> late = {};
+    std::size_t room = Sink::kNoBound;
+    bool handle_lost = false;
+  };
+  std::vector<News> news = {};
+  bool woken = false;  // something may be due
 };
 struct Settled {
   std::vector<Lease> lost;
@@ -42,7 +54,7 @@ struct Failed {  // the claim or the settle
 struct Woken {
   bool by_timer = true;
 };
-using Event = std::variant<Started, Claimed, Delivered, Settled, Failed, Woken>;
+using Event = std::variant<Started, Claimed, Delivered, Collected, Settled, Failed, Woken>;
 
 // ---- actions ----
 struct DoClaim {
@@ -57,6 +69,13 @@ struct DoDeliver {
   std::span<const ClaimedMessage> batch;  // the worker's, unchanged until it is answered
   Millis timeout{};                       // of each call
   Instant start_before{};                 // no call starts from then on
+  Instant leave_after{};                  // calls may be left in flight from then on
+};
+// Wait for something that was left in flight.
+struct DoCollect {
+  std::vector<RouteIndex> routes;
+  Instant until{};
+  bool idle = false;  // as in DoWait
 };
 struct DoSettle {
   std::span<const Settlement> settlements;  // the worker's, unchanged until it is answered
@@ -67,7 +86,7 @@ struct DoWait {
                       // stop, ends it.
 };
 struct DoExit {};
-using Action = std::variant<DoClaim, DoDeliver, DoSettle, DoWait, DoExit>;
+using Action = std::variant<DoClaim, DoDeliver, DoCollect, DoSettle, DoWait, DoExit>;
 
 // ---- facts for logs and metrics; the machine itself needs none of them ----
 enum class NoteKind {
@@ -104,7 +123,8 @@ struct WorkerPolicy {
   Millis poll_interval{1'000};
   Millis settle_after{
       200};  // outcomes are not kept back longer than this while other groups are delivered
-  Millis batch_time{5'000};  // within which the calls of one delivery start
+  Millis batch_time{1'000};  // within which the calls of one delivery start
+  Millis linger{50};         // for so long a delivery waits for its last calls to end
   Millis unroutable_delay{60'000};
   Millis stopped_route_delay{300'000};
 };
@@ -141,11 +161,32 @@ class Worker {
     bool suspect = false;  // its message may have killed an earlier holder
     RouteBoard::Permit::Kind permit = RouteBoard::Permit::Kind::go;
   };
+  struct InFlight {
+    ClaimedMessage message;
+    RouteIndex route = 0;
+    Instant began{};
+    Instant give_up_at{};  // whatever its sink is waiting for
+  };
+  struct Heard {  // what became of a message; both outlive it
+    const ClaimedMessage* message;
+    const Outcome* outcome;
+    Instant began{};
+  };
   enum class Doing { nothing, claiming, delivering, settling, waiting };
 
   Action next(Instant now);
   void take_claimed(Claimed&& claimed, Instant now);
   void take_delivered(Delivered&& delivered, Instant now);
+  void take_collected(const Collected& collected, Instant now);
+  void take_late(RouteIndex route, const std::vector<LateOutcome>& late, bool handle_lost,
+                 Instant now);
+  void give_up_in_flight(Instant now);
+  void hear(RouteIndex route, const std::vector<Heard>& heard, Instant now);
+  void leave_unless_in_flight(RouteIndex route);
+  [[nodiscard]] bool has_in_flight(RouteIndex route) const;
+  [[nodiscard]] std::vector<RouteIndex> routes_in_flight() const;
+  [[nodiscard]] bool is_full() const;
+  [[nodiscard]] Action wait(Instant until, bool idle);
   void take_settled(const Settled& settled);
   void take_settle_failure(const Failed& failed, Instant now);
   std::optional<Action> start_next_group(Instant now);
@@ -173,6 +214,7 @@ class Worker {
   std::optional<Instant> drain_by_;
   std::deque<Group> groups_;
   Group current_;
+  std::vector<InFlight> in_flight_;
   std::vector<std::size_t> rooms_;       // of each route's sink
   std::vector<std::size_t> last_claim_;  // how many messages of each route it brought
   std::vector<Settlement> settlements_;  // to be written
@@ -187,6 +229,7 @@ class Worker {
 
   bool suspects_begun_ = false;  // of this batch
   bool idle_ = false;            // the last claim brought nothing
+  Instant idle_until_{};         // then somebody looks without having been woken
   bool was_idle_ = false;        // until the claim that ends the idleness
   bool sweep_next_ = true;       // the first claim looks everywhere
   bool sweeping_ = false;

@@ -80,6 +80,7 @@ class World {
     Instant due{};
     std::optional<Event> answer;  // the effect has happened, the answer is on its way
     bool gone = false;
+    std::map<RouteIndex, std::vector<LateOutcome>> in_flight;  // what will come of them
   };
 
   static std::vector<RouteSettings> routes() {
@@ -108,7 +109,9 @@ class World {
     person.answer.reset();
     person.gone = std::holds_alternative<DoExit>(person.action);
     const auto* wait = std::get_if<DoWait>(&person.action);
+    const auto* collect = std::get_if<DoCollect>(&person.action);
     person.due = wait != nullptr ? wait->until : now_ + up_to(50);
+    if (collect != nullptr) person.due = std::min(collect->until, now_ + up_to(500));
     if (const auto* deliver = std::get_if<DoDeliver>(&person.action))
       check_delivery(person, *deliver);
   }
@@ -155,7 +158,34 @@ class World {
           [&]() -> Event { return Settled{this->settle(person, settle->settlements)}; });
     }
     if (const auto* deliver = std::get_if<DoDeliver>(&person.action)) return sink(person, *deliver);
+    if (const auto* collect = std::get_if<DoCollect>(&person.action)) {
+      Collected collected;
+      for (const RouteIndex route : collect->routes)
+        collected.news.push_back({route, late(person, route), room()});
+      collected.woken = chance(10);
+      return collected;
+    }
     return Woken{.by_timer = true};
+  }
+
+  [[nodiscard]] std::size_t room() {
+    return chance(50) ? static_cast<std::size_t>(random_.below(6)) : Sink::kNoBound;
+  }
+
+  // Some of what is in flight has ended.
+  std::vector<LateOutcome> late(Person& person, RouteIndex route) {
+    std::vector<LateOutcome> ended;
+    auto& calls = person.in_flight[route];
+    for (auto it = calls.begin(); it != calls.end();) {
+      if (chance(50)) {
+        ++it;
+        continue;
+      }
+      if (it->outcome.kind == OutcomeKind::delivered) delivered_.insert(to_int(it->lease.id));
+      ended.push_back(std::move(*it));
+      it = calls.erase(it);
+    }
+    return ended;
   }
 
   // The store's transaction: done, not done, or done and not heard of.
@@ -239,7 +269,7 @@ class World {
   Delivered sink(Person& person, const DoDeliver& deliver) {
     Delivered end;
     end.began = person.began;
-    end.room = trouble_ && chance(50) ? random_.below(6) : Sink::kNoBound;
+    end.room = room();
     const bool down = trouble_ && chance(10);
     for (const ClaimedMessage& message : deliver.batch) {
       Outcome outcome = Outcome::delivered();
@@ -254,8 +284,22 @@ class World {
       } else if (trouble_ && chance(5)) {
         outcome = Outcome::not_sent("no time");
       }
+      const bool may_leave = deliver.leave_after < Instant::max();
+      if (may_leave && outcome.kind != OutcomeKind::not_sent && chance(20)) {
+        person.in_flight[deliver.route].push_back({message.lease, std::move(outcome)});
+        outcome = Outcome::in_flight();
+      }
       if (outcome.kind == OutcomeKind::delivered) delivered_.insert(to_int(message.lease.id));
       end.outcomes.push_back(std::move(outcome));
+    }
+    end.late = late(person, deliver.route);
+    if (trouble_ && chance(2)) {
+      end.late.clear();
+      end.handle_lost = true;
+      person.in_flight[deliver.route].clear();
+      for (Outcome& outcome : end.outcomes) {
+        if (outcome.kind == OutcomeKind::in_flight) outcome = Outcome::transient("lost", "lost");
+      }
     }
     return end;
   }

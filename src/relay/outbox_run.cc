@@ -17,6 +17,8 @@ namespace pillarbox::relay {
 namespace {
 
 constexpr std::string_view kHandlerScheme = "handler";
+// While calls are in flight a worker looks up this often: is it woken, is it to drain?
+constexpr Millis kCollectSlice{10};
 
 Instant now() { return std::chrono::steady_clock::now(); }
 
@@ -106,7 +108,7 @@ void OutboxRun::run_worker(std::size_t index) {
     slot = &slots_[index];
   }
   std::unique_ptr<Store> store;
-  std::map<core::RouteIndex, std::unique_ptr<Sink>> sinks;
+  Sinks sinks;
   core::Event event = core::Started{};
   for (;;) {
     std::stop_token delivery_stop;
@@ -114,6 +116,8 @@ void OutboxRun::run_worker(std::size_t index) {
     if (std::holds_alternative<core::DoExit>(action)) break;
     if (const auto* wait = std::get_if<core::DoWait>(&action)) {
       event = perform_wait(*slot, *wait);
+    } else if (const auto* collect_action = std::get_if<core::DoCollect>(&action)) {
+      event = perform_collect(*slot, *collect_action, sinks);
     } else if (const auto* deliver_action = std::get_if<core::DoDeliver>(&action)) {
       event = deliver(sinks, *deliver_action, delivery_stop);
     } else {
@@ -160,6 +164,8 @@ core::Action OutboxRun::decide(Slot& slot, core::Event&& event, std::stop_token&
       slot.checking = false;
       changed_.notify_all();
     }
+    if (std::holds_alternative<core::Settled>(event) && std::exchange(slot.gives_back, false))
+      wake_one();  // this worker may have no room for them
     slot.draining = drain_by_.has_value();
     if (drain_by_) slot.worker->drain_by(*drain_by_);
     if (slot.renewed_until > slot.worker->lease_until()) slot.worker->renewed(slot.renewed_until);
@@ -172,8 +178,15 @@ core::Action OutboxRun::decide(Slot& slot, core::Event&& event, std::stop_token&
       if (slot.delivery_stop.stop_requested()) slot.delivery_stop = std::stop_source();
       stop = slot.delivery_stop.get_token();
     }
+    if (const auto* settle = std::get_if<core::DoSettle>(&action)) {
+      slot.gives_back = std::any_of(
+          settle->settlements.begin(), settle->settlements.end(), [](const Settlement& settlement) {
+            return settlement.kind == SettleKind::release && settlement.delay == Millis{0};
+          });
+    }
     const auto* wait = std::get_if<core::DoWait>(&action);
-    slot.idle = wait != nullptr && wait->idle;
+    const auto* collect = std::get_if<core::DoCollect>(&action);
+    slot.idle = (wait != nullptr && wait->idle) || (collect != nullptr && collect->idle);
     if (slot.idle || std::holds_alternative<core::DoExit>(action)) changed_.notify_all();
   }
   report(notes);
@@ -183,19 +196,37 @@ core::Action OutboxRun::decide(Slot& slot, core::Event&& event, std::stop_token&
 core::Event OutboxRun::perform_wait(Slot& slot, const core::DoWait& wait) {
   const Lock lock(mutex_);
   bool woken = false;
-  // A drain ends the wait once, also one that began before we came here: a worker that knows of it
-  // waits to repeat its settle.
-  while ((!drain_by_ || slot.draining) && now() < wait.until) {
-    if (wait.idle && wakes_ > 0) {
-      --wakes_;
-      woken = true;
-      if (check_ == Check::asked) slot.checking = true;
-      break;
-    }
-    changed_.wait_until(mutex_, wait.until);
-  }
+  while (!wait_is_over(slot, wait.until, wait.idle, woken)) changed_.wait_until(mutex_, wait.until);
   slot.idle = false;
   return core::Woken{!woken};
+}
+
+bool OutboxRun::wait_is_over(Slot& slot, Instant until, bool idle, bool& woken) {
+  // A drain ends the wait once, also one that began before we came here: a worker that knows of it
+  // waits to repeat its settle, or for what is in flight.
+  if ((drain_by_ && !slot.draining) || now() >= until) return true;
+  if (!idle || wakes_ == 0) return false;
+  --wakes_;
+  woken = true;
+  if (check_ == Check::asked) slot.checking = true;
+  return true;
+}
+
+core::Event OutboxRun::perform_collect(Slot& slot, const core::DoCollect& action, Sinks& sinks) {
+  core::Collected collected;
+  const auto share = kCollectSlice / static_cast<std::int64_t>(action.routes.size());
+  bool is_over = false;
+  while (!is_over) {
+    collected.news.clear();
+    for (const core::RouteIndex route : action.routes) {
+      collected.news.push_back(collect(sinks, route, std::min(action.until, now() + share)));
+      if (!collected.news.back().late.empty() || collected.news.back().handle_lost) is_over = true;
+    }
+    const Lock lock(mutex_);
+    if (!is_over) is_over = wait_is_over(slot, action.until, action.idle, collected.woken);
+    if (is_over) slot.idle = false;
+  }
+  return collected;
 }
 
 std::size_t OutboxRun::idle_workers() const {
@@ -232,8 +263,7 @@ std::unique_ptr<Sink> OutboxRun::make_sink(core::RouteIndex index) const {
   return sink_factory_for(definition.url).make(settings);
 }
 
-core::Delivered OutboxRun::deliver(std::map<core::RouteIndex, std::unique_ptr<Sink>>& sinks,
-                                   const core::DoDeliver& action,
+core::Delivered OutboxRun::deliver(Sinks& sinks, const core::DoDeliver& action,
                                    const std::stop_token& stop) const {
   core::Delivered delivered;
   delivered.began = now();
@@ -253,7 +283,9 @@ core::Delivered OutboxRun::deliver(std::map<core::RouteIndex, std::unique_ptr<Si
   }
   std::string defect;
   try {
-    sink->deliver(action.batch, {action.timeout, action.start_before, stop}, outcomes);
+    sink->deliver(action.batch, {action.timeout, action.start_before, stop, action.leave_after},
+                  outcomes);
+    delivered.late = sink->collect(now());
     delivered.room = sink->room();
     return delivered;
   } catch (const std::exception& error) {
@@ -261,14 +293,42 @@ core::Delivered OutboxRun::deliver(std::map<core::RouteIndex, std::unique_ptr<Si
   } catch (...) {
     defect = "the sink threw something that is no std::exception";
   }
-  // A sink does not throw for what an engine answers: this is its defect. Its handle may be in any
-  // state.
-  reporter_.tell(kSinkDefect, {{"route", route}, {"error", defect}});
+  tell_defect(action.route, defect);
   for (Outcome& outcome : outcomes) {
     if (outcome.kind != OutcomeKind::delivered) outcome = Outcome::transient("sink_defect", defect);
   }
   sink.reset();
+  delivered.late.clear();
+  delivered.handle_lost = true;
   return delivered;
+}
+
+core::Collected::News OutboxRun::collect(Sinks& sinks, core::RouteIndex route,
+                                         Instant until) const {
+  core::Collected::News news{.route = route};
+  std::unique_ptr<Sink>& sink = sinks[route];
+  PILLARBOX_ASSERT(sink != nullptr);
+  std::string defect;
+  try {
+    news.late = sink->collect(until);
+    news.room = sink->room();
+    return news;
+  } catch (const std::exception& error) {
+    defect = error.what();
+  } catch (...) {
+    defect = "the sink threw something that is no std::exception";
+  }
+  tell_defect(route, defect);
+  sink.reset();
+  news.late.clear();
+  news.handle_lost = true;
+  return news;
+}
+
+// A sink does not throw for what an engine answers: this is its defect. Its handle may be in any
+// state.
+void OutboxRun::tell_defect(core::RouteIndex route, const std::string& defect) const {
+  reporter_.tell(kSinkDefect, {{"route", settings_.routes[route].name}, {"error", defect}});
 }
 
 // ---- telling ----

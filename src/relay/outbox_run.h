@@ -55,6 +55,7 @@ class OutboxRun {
     std::unique_ptr<core::Worker> worker;
     bool idle = false;
     bool draining = false;           // and knows it
+    bool gives_back = false;         // its settle returns messages that are due now
     bool checking = false;           // consumed a wake-up and has not yet said what it found
     std::stop_source delivery_stop;  // asks the delivery that runs to send nothing more
     Instant renewed_until{};
@@ -70,10 +71,16 @@ class OutboxRun {
 
   // `stop` becomes the token of the delivery to perform.
   core::Action decide(Slot& slot, core::Event&& event, std::stop_token& stop);
+  using Sinks = std::map<core::RouteIndex, std::unique_ptr<Sink>>;  // of one worker
   core::Event perform_wait(Slot& slot, const core::DoWait& wait);
-  [[nodiscard]] core::Delivered deliver(std::map<core::RouteIndex, std::unique_ptr<Sink>>& sinks,
-                                        const core::DoDeliver& action,
+  core::Event perform_collect(Slot& slot, const core::DoCollect& collect, Sinks& sinks);
+  // True when the wait is over; `woken`: by something that may be due.
+  bool wait_is_over(Slot& slot, Instant until, bool idle, bool& woken) PILLARBOX_REQUIRES(mutex_);
+  [[nodiscard]] core::Delivered deliver(Sinks& sinks, const core::DoDeliver& action,
                                         const std::stop_token& stop) const;
+  [[nodiscard]] core::Collected::News collect(Sinks& sinks, core::RouteIndex route,
+                                              Instant until) const;
+  void tell_defect(core::RouteIndex route, const std::string& defect) const;
   [[nodiscard]] std::unique_ptr<Sink> make_sink(core::RouteIndex route) const;
   void report(const std::vector<core::Note>& notes) const;
   void renew_leases(std::unique_ptr<Store>& store);

@@ -14,9 +14,10 @@ class Pace {
 
   void ended(std::chrono::steady_clock::duration took);
 
-  // What the calls can do in about two seconds, and at least one message for each of them;
-  // Sink::kNoBound while none has ended.
-  [[nodiscard]] std::size_t room() const;
+  // What the calls that are free can start at once, and what all of them can start in the time in
+  // which a batch's calls start; 0 when none is free. Sink::kNoBound while nothing is known and
+  // nothing runs.
+  [[nodiscard]] std::size_t room(std::size_t calls_running) const;
 
  private:
   std::size_t calls_at_once_;

@@ -10,28 +10,38 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Pace, SetsNoBoundBeforeACallHasEnded) { EXPECT_EQ(Pace(4).room(), Sink::kNoBound); }
+TEST(Pace, SetsNoBoundWhileNothingIsKnown) { EXPECT_EQ(Pace(4).room(0), Sink::kNoBound); }
 
-TEST(Pace, LeavesRoomForWhatTheCallsDoInTwoSeconds) {
+TEST(Pace, FillsOnlyFreeCallsWhileNoneHasEnded) { EXPECT_EQ(Pace(4).room(3), 1U); }
+
+TEST(Pace, LeavesRoomForFreeCallsAndForWhatCanStartSoon) {
   Pace pace(4);
-  pace.ended(500ms);
-  EXPECT_EQ(pace.room(), 16U);
+  pace.ended(200ms);
+  EXPECT_EQ(pace.room(0), 4U + 12U);
+  EXPECT_EQ(pace.room(3), 1U + 12U);
 }
 
-TEST(Pace, LeavesRoomForEachCallHoweverSlowTheyAre) {
+TEST(Pace, LeavesNoRoomWhenNoCallIsFree) {
+  Pace pace(4);
+  pace.ended(1ms);
+  EXPECT_EQ(pace.room(4), 0U);
+  EXPECT_EQ(pace.room(5), 0U);
+}
+
+TEST(Pace, LeavesRoomForEachFreeCallHoweverSlowTheyAre) {
   Pace pace(4);
   pace.ended(1h);
-  EXPECT_EQ(pace.room(), 4U);
+  EXPECT_EQ(pace.room(0), 4U);
 }
 
 TEST(Pace, FollowsAnEndpointThatTurnsSlowAndOneThatRecovers) {
   Pace pace(10);
   pace.ended(1ms);
-  EXPECT_EQ(pace.room(), 20'000U);
+  EXPECT_EQ(pace.room(0), 8'000U);
   for (int i = 0; i < 40; ++i) pace.ended(1s);
-  EXPECT_LE(pace.room(), 21U);
+  EXPECT_EQ(pace.room(0), 10U);
   for (int i = 0; i < 80; ++i) pace.ended(1ms);
-  EXPECT_GE(pace.room(), 10'000U);
+  EXPECT_GE(pace.room(0), 4'000U);
 }
 
 // An endpoint that never answers one call in a hundred must not look slow for ever.
@@ -40,13 +50,13 @@ TEST(Pace, ForgetsASingleCallThatHung) {
   for (int i = 0; i < 50; ++i) pace.ended(100ms);
   pace.ended(20s);
   for (int i = 0; i < 30; ++i) pace.ended(100ms);
-  EXPECT_GE(pace.room(), 160U);
+  EXPECT_GE(pace.room(0), 64U);
 }
 
 TEST(Pace, SurvivesClocksThatStandStill) {
   Pace pace(500);
   pace.ended(0s);
-  EXPECT_EQ(pace.room(), 1'000'000U);
+  EXPECT_EQ(pace.room(0), 1'000'500U);
 }
 
 }  // namespace

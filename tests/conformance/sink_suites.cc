@@ -407,6 +407,60 @@ TEST_P(SinkTime, TheTimeoutIsOfOneCallAndNotOfTheBatch) {
   EXPECT_THAT(received_ids(), ::testing::UnorderedElementsAreArray(ids_of(batch)));
 }
 
+// What is left in flight is told later, each once; and the handle takes more meanwhile.
+TEST_P(SinkTime, WhatIsLeftInFlightIsToldLater) {
+  SKIP_UNLESS(fixture_->answer_after(Millis{150}), "it cannot be slowed down");
+  const DeliveryLimits limits{.timeout = kLong, .leave_after = steady_clock::now()};
+  std::vector<std::string> delivered;
+  std::vector<Lease> left;
+  std::vector<ClaimedMessage> all;
+  for (int part = 0; part < 3; ++part) {
+    const auto batch = messages(1 + part * 8, 8);
+    all.insert(all.end(), batch.begin(), batch.end());
+    const auto outcomes = deliver(*sink_, batch, limits);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (outcomes[i].kind == OutcomeKind::in_flight) {
+        left.push_back(batch[i].lease);
+      } else {
+        EXPECT_THAT(outcomes[i], IsDelivered());
+      }
+    }
+  }
+  while (!left.empty()) {
+    const auto late = sink_->collect(steady_clock::now() + kLong);
+    ASSERT_FALSE(late.empty()) << left.size() << " were never told";
+    for (const LateOutcome& one : late) {
+      EXPECT_THAT(one.outcome, IsDelivered());
+      const auto at = std::find(left.begin(), left.end(), one.lease);
+      ASSERT_NE(at, left.end()) << "told twice, or never left";
+      left.erase(at);
+    }
+  }
+  EXPECT_TRUE(sink_->collect(steady_clock::now()).empty());
+  EXPECT_THAT(received_ids(), ::testing::UnorderedElementsAreArray(ids_of(all)));
+}
+
+// A call that is left in flight keeps its own timeout, and a handle that goes abandons it.
+TEST_P(SinkTime, WhatIsLeftInFlightEndsByItsTimeout) {
+  SKIP_UNLESS(fixture_->calls_at_once().value_or(1) > 1, "leaves nothing in flight");
+  SKIP_UNLESS(fixture_->swallow_answers(true), "its acknowledgement cannot be lost");
+  const auto outcomes =
+      deliver(*sink_, messages(1, 2), {.timeout = Millis{300}, .leave_after = steady_clock::now()});
+  EXPECT_EQ(outcomes[0].kind, OutcomeKind::in_flight);
+  std::size_t ended = 0;
+  while (ended < 2) {
+    const auto late = sink_->collect(steady_clock::now() + kLong);
+    ASSERT_FALSE(late.empty());
+    for (const LateOutcome& one : late) EXPECT_THAT(one.outcome, MayWorkLater());
+    ended += late.size();
+  }
+  EXPECT_EQ(
+      deliver(*sink_, messages(3, 1), {.timeout = kLong, .leave_after = steady_clock::now()})[0]
+          .kind,
+      OutcomeKind::in_flight);
+  sink_.reset();
+}
+
 TEST_P(SinkTime, BoundsTheNextBatchByWhatItManaged) {
   EXPECT_EQ(sink_->room(), Sink::kNoBound) << "nothing is known yet";
   SKIP_UNLESS(fixture_->answer_after(Millis{150}), "it cannot be slowed down");

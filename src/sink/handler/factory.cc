@@ -27,7 +27,7 @@ class HandlerSink final : public Sink {
       pace_.ended(std::chrono::steady_clock::now() - began);
     }
   }
-  std::size_t room() const override { return pace_.room(); }
+  std::size_t room() const override { return pace_.room(0); }
 
  private:
   Outcome call(const ClaimedMessage& message) const {

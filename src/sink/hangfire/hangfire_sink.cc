@@ -104,20 +104,16 @@ void HangfireSink::deliver(std::span<const ClaimedMessage> batch, const Delivery
       items.push_back({&batch[i], &outcomes[i], std::move(std::get<Job>(made))});
     }
   }
-  if (!items.empty()) hand_over(items, limits);
+  if (items.empty()) return;
+  if (limits.may_start()) return hand_over(items, limits, std::chrono::steady_clock::now());
+  for (const Item& item : items) *item.outcome = Outcome::not_sent("no job was made");
 }
 
 // All in one transaction; when a value in it is refused, by halves, until the message that brought
 // it stands alone.
-void HangfireSink::hand_over(std::span<Item> items, const DeliveryLimits& limits) {
-  std::optional<Outcome> failure;
+void HangfireSink::hand_over(std::span<Item> items, const DeliveryLimits& limits, Instant began) {
+  Outcome failure = *items.front().outcome;
   for (int attempt = 1;; ++attempt) {
-    if (!limits.may_start()) {
-      // Nothing of it is in the storage; parts of a batch that was refused keep the refusal, so
-      // that the one at fault cannot come back for ever.
-      if (!failure && !items.front().was_refused) failure = Outcome::not_sent("no job was made");
-      break;
-    }
     session_.set_timeout(limits.timeout);
     try {
       if (!ledger_is_there_) make_ledger();
@@ -125,24 +121,22 @@ void HangfireSink::hand_over(std::span<Item> items, const DeliveryLimits& limits
       return;
     } catch (const Error& error) {
       failure = outcome_of(error);
-      if (error.kind() == ErrorKind::conflict && attempt < kConflictsMax) continue;
-      if (is_about_data(error) && items.size() > 1) return halve(items, *failure, limits);
+      const bool may_sort_out = limits.may_sort_out(began);
+      if (error.kind() == ErrorKind::conflict && attempt < kConflictsMax && may_sort_out) continue;
+      if (is_about_data(error) && items.size() > 1) {
+        // Its attempt counts for each of them: else the one at fault could come back for ever.
+        failure = Outcome::transient("batch_" + failure.code, failure.error);
+        for (const Item& item : items) *item.outcome = failure;
+        if (!may_sort_out) return;
+        hand_over(items.first(items.size() / 2), limits, began);
+        hand_over(items.subspan(items.size() / 2), limits, began);
+        return;
+      }
       ledger_is_there_ = ledger_is_there_ && error.kind() != ErrorKind::schema;
       break;
     }
   }
-  if (!failure) return;
-  for (const Item& item : items) *item.outcome = *failure;
-}
-
-void HangfireSink::halve(std::span<Item> items, const Outcome& refusal,
-                         const DeliveryLimits& limits) {
-  for (Item& item : items) {
-    item.was_refused = true;
-    *item.outcome = Outcome::transient("batch_" + refusal.code, refusal.error);
-  }
-  hand_over(items.first(items.size() / 2), limits);
-  hand_over(items.subspan(items.size() / 2), limits);
+  for (const Item& item : items) *item.outcome = failure;
 }
 
 void HangfireSink::hand_over_once(std::span<Item> items) {

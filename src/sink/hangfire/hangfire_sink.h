@@ -35,10 +35,8 @@ class HangfireSink final : public Sink {
     const ClaimedMessage* message;
     Outcome* outcome;
     Job job;
-    bool was_refused = false;  // together with others
   };
-  void hand_over(std::span<Item> items, const DeliveryLimits& limits);
-  void halve(std::span<Item> items, const Outcome& refusal, const DeliveryLimits& limits);
+  void hand_over(std::span<Item> items, const DeliveryLimits& limits, Instant began);
   void hand_over_once(std::span<Item> items);
   void make_ledger();
   [[nodiscard]] bool set_time_left(Instant deadline);

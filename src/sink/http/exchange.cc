@@ -68,15 +68,17 @@ void Exchange::reset(Millis timeout) {
   date_.clear();
   error_[0] = '\0';
   began_ = std::chrono::steady_clock::now();
-  timeout = std::max(timeout, Millis{1});  // libcurl takes 0 for "never"
-  curl_easy_setopt(easy_.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
+  timeout = std::max(timeout, Millis{1});  // libcurl takes 0 for its own default
+  give_up_at_ = began_ + timeout;
   curl_easy_setopt(easy_.get(), CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(std::min(timeout, config_.connect_timeout).count()));
 }
 
-void Exchange::arm(std::size_t first, std::size_t count, Millis timeout) {
+void Exchange::arm(std::size_t first, std::size_t count, Lease lease, Millis timeout) {
   first_ = first;
   count_ = count;
+  lease_ = lease;
+  is_late_ = false;
   reset(timeout);
   request_.headers.leave_out("Expect");  // a large body must not wait for "100 Continue"
   lines_.resize(request_.headers.size());
@@ -94,6 +96,8 @@ void Exchange::arm(std::size_t first, std::size_t count, Millis timeout) {
 
 void Exchange::arm_probe(Millis timeout) {
   reset(timeout);
+  curl_easy_setopt(easy_.get(), CURLOPT_TIMEOUT_MS,
+                   std::max(1L, static_cast<long>(timeout.count())));
   curl_easy_setopt(easy_.get(), CURLOPT_CONNECT_ONLY, 1L);
 }
 

@@ -29,17 +29,24 @@ class Exchange {
   [[nodiscard]] HttpRequest& request() noexcept { return request_; }
   [[nodiscard]] CURL* easy() const noexcept { return easy_.get(); }
 
-  // Makes the built request ready to run, for `timeout` from now: `first` and `count` are its
-  // messages in the batch.
-  void arm(std::size_t first, std::size_t count, Millis timeout);
+  // Makes the built request ready to run: `first` and `count` are its messages in the batch,
+  // `lease` that of the first. Its end at give_up_at() is the caller's to see to: libcurl would
+  // call a time-out, when it is asked late, what has been answered long ago.
+  void arm(std::size_t first, std::size_t count, Lease lease, Millis timeout);
   // The same without a request: connect only.
   void arm_probe(Millis timeout);
 
   [[nodiscard]] std::size_t first() const noexcept { return first_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] Instant began() const noexcept { return began_; }
+  [[nodiscard]] Instant give_up_at() const noexcept { return give_up_at_; }
 
-  // What came of it; `code` is libcurl's result.
+  // The batch that it was part of has been answered: what comes of it is told by its lease.
+  void leave_in_flight() noexcept { is_late_ = true; }
+  [[nodiscard]] bool is_late() const noexcept { return is_late_; }
+  [[nodiscard]] Lease lease() const noexcept { return lease_; }
+
+  // What came of it; `code` is libcurl's result, CURLE_OPERATION_TIMEDOUT when we gave up.
   [[nodiscard]] HttpAnswer answer(CURLcode code) const;
 
  private:
@@ -56,7 +63,10 @@ class Exchange {
   std::vector<curl_slist> lines_;  // point into request_.headers
   std::size_t first_ = 0;
   std::size_t count_ = 0;
+  Lease lease_{};
   Instant began_{};
+  Instant give_up_at_{};
+  bool is_late_ = false;
 
   // of the answer
   bool address_refused_ = false;

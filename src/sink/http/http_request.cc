@@ -147,29 +147,27 @@ void build_binary(const HttpConfig& config, const ClaimedMessage& message, HttpR
     name += attribute.name;
     request.headers.add_percent_encoded(name, attribute.value);
   }
-  request.body = message.payload;
+  request.body += message.payload;
 }
 
 void build_standard(const ClaimedMessage& message, HttpRequest& request) {
   request.headers.add("Content-Type", "application/json");
-  request.written = "{\"type\":";
-  json::append_quoted(request.written, message.job_type);
-  append_member(request.written, "timestamp", core::format_time(message.occurred_at));
-  append_data(request.written, message);
-  request.written += '}';
-  request.body = request.written;
+  request.body = "{\"type\":";
+  json::append_quoted(request.body, message.job_type);
+  append_member(request.body, "timestamp", core::format_time(message.occurred_at));
+  append_data(request.body, message);
+  request.body += '}';
 }
 
 void build_batch(const HttpConfig& config, std::span<const ClaimedMessage> messages,
                  HttpRequest& request) {
   request.headers.add("Content-Type", "application/cloudevents-batch+json; charset=utf-8");
-  request.written = "[";
+  request.body = "[";
   for (const ClaimedMessage& message : messages) {
-    if (request.written.size() > 1) request.written += ',';
-    append_event(request.written, config, message);
+    if (request.body.size() > 1) request.body += ',';
+    append_event(request.body, config, message);
   }
-  request.written += ']';
-  request.body = request.written;
+  request.body += ']';
 }
 
 // The same messages sent again have the same id, so a receiver recognises the repeat.
@@ -197,9 +195,9 @@ void build_request(const HttpConfig& config, std::string_view authorization,
                    std::span<const ClaimedMessage> messages, HttpRequest& request) {
   PILLARBOX_ASSERT(!messages.empty());
   request.headers.clear();
-  request.written.clear();
+  request.body.clear();
   // One large message must not cost its memory for as long as the connection lives.
-  if (request.written.capacity() > HttpRequest::kWrittenBytesKept) request.written.shrink_to_fit();
+  if (request.body.capacity() > HttpRequest::kBodyBytesKept) request.body.shrink_to_fit();
   if (!authorization.empty()) request.headers.add("Authorization", authorization);
   if (config.format == Format::cloudevents_batch) {
     build_batch(config, messages, request);
@@ -210,15 +208,14 @@ void build_request(const HttpConfig& config, std::string_view authorization,
   switch (config.format) {
     case Format::raw:
       request.headers.add("Content-Type", content_type_of(message));
-      request.body = message.payload;
+      request.body += message.payload;
       break;
     case Format::cloudevents_binary:
       build_binary(config, message, request);
       break;
     case Format::cloudevents_structured:
       request.headers.add("Content-Type", "application/cloudevents+json; charset=utf-8");
-      append_event(request.written, config, message);
-      request.body = request.written;
+      append_event(request.body, config, message);
       break;
     case Format::standard:
       build_standard(message, request);

@@ -16,15 +16,14 @@ namespace pillarbox::http {
 // What is sent for one message, or for several in one CloudEvents batch. Used again and again: its
 // memory stays.
 struct HttpRequest {
-  static constexpr std::size_t kWrittenBytesKept = std::size_t{256} * 1024;  // between requests
+  static constexpr std::size_t kBodyBytesKept = std::size_t{256} * 1024;  // between requests
 
   HeaderLines headers;
-  std::string_view body;  // into the message's payload, or into `written`
-  std::string written;
+  std::string body;  // a copy: the request may outlive its message
 };
 
 // Everything that does not change from attempt to attempt but the attempt's number.
-// `authorization` is the value of that header, or empty. The messages outlive the request.
+// `authorization` is the value of that header, or empty.
 void build_request(const HttpConfig& config, std::string_view authorization,
                    std::span<const ClaimedMessage> messages, HttpRequest& request);
 

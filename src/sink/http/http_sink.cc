@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr int kPollMs = 1'000;  // libcurl comes back earlier for each timeout of its own
+constexpr Millis kPoll{1'000};  // libcurl comes back earlier for what it waits for itself
 
 }  // namespace
 
@@ -24,6 +24,7 @@ struct HttpSink::Round {
   std::span<const ClaimedMessage> batch;
   const DeliveryLimits& limits;
   std::span<Outcome> outcomes;
+  Instant began;
   std::optional<Outcome> stop = {};  // why nothing more is sent to this endpoint now
 };
 
@@ -53,18 +54,21 @@ void HttpSink::deliver(std::span<const ClaimedMessage> batch, const DeliveryLimi
               Outcome::unavailable("secret_unreadable", e.what()));
     return;
   }
-  Round round{batch, limits, outcomes};
+  Round round{batch, limits, outcomes, steady_clock::now()};
   plan(batch.size());
   for (;;) {
     start_requests(round);
     if (running_.empty()) break;
-    int still_running = 0;
-    const CURLMcode code = curl_multi_perform(multi_.get(), &still_running);
-    PILLARBOX_ASSERT(code == CURLM_OK);
     const std::size_t before = running_.size();
-    reap(round);
+    advance(&round);
     if (running_.size() < before) continue;  // there is room for the next ones
-    curl_multi_poll(multi_.get(), nullptr, 0, kPollMs, nullptr);
+    const bool all_started = !may_start_next(round);
+    const bool may_leave = all_started && sends_single_messages();
+    if (may_leave && steady_clock::now() >= limits.leave_after) {
+      leave_in_flight(round);
+      break;
+    }
+    wait(may_leave ? limits.leave_after : Instant::max());
   }
   const Outcome rest = round.stop ? not_sent_because(*round.stop) : not_sent_in_time();
   for (const Range& range : waiting_) {
@@ -76,7 +80,28 @@ void HttpSink::deliver(std::span<const ClaimedMessage> batch, const DeliveryLimi
 
 // A request of many messages takes about as long as one of few.
 std::size_t HttpSink::room() const {
-  return config_.format == Format::cloudevents_batch ? kNoBound : pace_.room();
+  return sends_single_messages() ? pace_.room(running_.size()) : kNoBound;
+}
+
+// Only requests of one message each are left: one of many that is refused is halved, and for that
+// its messages are needed.
+void HttpSink::leave_in_flight(Round& round) {
+  for (Exchange* exchange : running_) {
+    if (exchange->is_late()) continue;
+    PILLARBOX_ASSERT(exchange->count() == 1);
+    round.outcomes[exchange->first()] = Outcome::in_flight();
+    exchange->leave_in_flight();
+  }
+}
+
+std::vector<LateOutcome> HttpSink::collect(Instant until) {
+  const sink::SigpipeGuard guard;
+  while (!running_.empty()) {
+    advance(nullptr);
+    if (!late_.empty() || steady_clock::now() >= until) break;
+    wait(until);
+  }
+  return std::exchange(late_, {});
 }
 
 // Each batch reads them anew, so a rotated secret is taken up; only a changed one costs more.
@@ -100,12 +125,17 @@ void HttpSink::plan(std::size_t messages) {
 }
 
 void HttpSink::start_requests(Round& round) {
-  while (!round.stop && !waiting_.empty() && running_.size() < config_.connections &&
-         round.limits.may_start()) {
+  while (running_.size() < config_.connections && may_start_next(round)) {
     const Range range = waiting_.back();
     waiting_.pop_back();
     start(round, range);
   }
+}
+
+bool HttpSink::may_start_next(const Round& round) const {
+  if (round.stop || waiting_.empty()) return false;
+  return waiting_.back().was_refused ? round.limits.may_sort_out(round.began)
+                                     : round.limits.may_start();
 }
 
 void HttpSink::start(Round& round, Range range) {
@@ -116,7 +146,7 @@ void HttpSink::start(Round& round, Range range) {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     sign_request(*signer_, messages, now, exchange->request());
   }
-  exchange->arm(range.first, range.count, round.limits.timeout);
+  exchange->arm(range.first, range.count, messages.front().lease, round.limits.timeout);
   const CURLMcode code = curl_multi_add_handle(multi_.get(), exchange->easy());
   PILLARBOX_ASSERT(code == CURLM_OK);
   running_.push_back(exchange);
@@ -132,7 +162,11 @@ Exchange* HttpSink::idle_exchange() {
   return exchange;
 }
 
-void HttpSink::reap(Round& round) {
+// What has been answered is heard before anything is given up: we may have been away for long.
+void HttpSink::advance(Round* round) {
+  int still_running = 0;
+  const CURLMcode performed = curl_multi_perform(multi_.get(), &still_running);
+  PILLARBOX_ASSERT(performed == CURLM_OK);
   int left = 0;
   while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
     if (message->msg != CURLMSG_DONE) continue;
@@ -141,18 +175,36 @@ void HttpSink::reap(Round& round) {
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &self);
     finish(round, *static_cast<Exchange*>(self), code);
   }
+  const Instant now = steady_clock::now();
+  for (std::size_t i = running_.size(); i-- > 0;) {
+    if (running_[i]->give_up_at() <= now) finish(round, *running_[i], CURLE_OPERATION_TIMEDOUT);
+  }
 }
 
-void HttpSink::finish(Round& round, Exchange& exchange, CURLcode code) {
+// For anything to happen on a connection, and no longer than a call may take.
+void HttpSink::wait(Instant until) {
+  const Instant now = steady_clock::now();
+  until = std::min(until, now + kPoll);
+  for (const Exchange* exchange : running_) until = std::min(until, exchange->give_up_at());
+  const auto left = std::max<std::int64_t>(0, std::chrono::ceil<Millis>(until - now).count());
+  curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(left), nullptr);
+}
+
+void HttpSink::finish(Round* round, Exchange& exchange, CURLcode code) {
   const Outcome outcome = outcome_of(exchange.answer(code), config_.answers);
   curl_multi_remove_handle(multi_.get(), exchange.easy());
   running_.erase(std::find(running_.begin(), running_.end(), &exchange));
   idle_.push_back(&exchange);
   pace_.ended(steady_clock::now() - exchange.began());
 
-  const auto first = round.outcomes.begin() + static_cast<std::ptrdiff_t>(exchange.first());
   const bool is_about_endpoint = concerns_endpoint(outcome);
-  if (is_about_endpoint && !round.stop) round.stop = outcome;
+  if (is_about_endpoint && round != nullptr && !round->stop) round->stop = outcome;
+  if (exchange.is_late()) {
+    late_.push_back({exchange.lease(), outcome});
+    return;
+  }
+  PILLARBOX_ASSERT(round != nullptr);
+  const auto first = round->outcomes.begin() + static_cast<std::ptrdiff_t>(exchange.first());
   if (outcome.kind == OutcomeKind::permanent && exchange.count() > 1 && !is_about_endpoint) {
     // One bad message must not take its neighbours along: halve until it stands alone.
     std::fill_n(first, exchange.count(),

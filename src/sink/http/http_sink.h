@@ -30,6 +30,7 @@ class HttpSink final : public Sink {
 
   void deliver(std::span<const ClaimedMessage> batch, const DeliveryLimits& limits,
                std::span<Outcome> outcomes) override;
+  [[nodiscard]] std::vector<LateOutcome> collect(Instant until) override;
   [[nodiscard]] std::size_t room() const override;
 
  private:
@@ -43,9 +44,16 @@ class HttpSink final : public Sink {
   void read_secrets();
   void plan(std::size_t messages);
   void start_requests(Round& round);
+  [[nodiscard]] bool may_start_next(const Round& round) const;
   void start(Round& round, Range range);
-  void reap(Round& round);
-  void finish(Round& round, Exchange& exchange, CURLcode code);
+  // `round` is null between deliveries.
+  void advance(Round* round);
+  void finish(Round* round, Exchange& exchange, CURLcode code);
+  void wait(Instant until);
+  void leave_in_flight(Round& round);
+  [[nodiscard]] bool sends_single_messages() const {
+    return config_.format != Format::cloudevents_batch;
+  }
   [[nodiscard]] Exchange* idle_exchange();
 
   // Order matters: exchanges leave the multi handle before it goes.
@@ -54,7 +62,8 @@ class HttpSink final : public Sink {
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::vector<Exchange*> idle_;
   std::vector<Exchange*> running_;
-  std::vector<Range> waiting_;  // next one last
+  std::vector<Range> waiting_;     // next one last
+  std::vector<LateOutcome> late_;  // ended and not yet told
   std::vector<std::string> keys_;
   std::optional<webhook::Signer> signer_;  // of keys_
   std::string authorization_;
