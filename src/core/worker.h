@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -142,14 +143,20 @@ class Worker {
   void drain_by(Instant deadline);
 
   // The keeper lengthened our leases to at least `until`.
-  void renewed(Instant until) noexcept { lease_until_ = until; }
+  void renewed(Instant until) noexcept {
+    lease_until_ = std::max(lease_until_, until);
+    in_flight_until_ = std::max(in_flight_until_, until);
+  }
 
   // The brake covers a message of the delivery that runs: what it has not sent yet must not be.
   [[nodiscard]] bool delivery_is_braked() const;
 
   // Leases to keep alive now.
   [[nodiscard]] const std::vector<Lease>& leases() const noexcept { return leases_; }
-  [[nodiscard]] Instant lease_until() const noexcept { return lease_until_; }
+  // The first of them to run out.
+  [[nodiscard]] Instant lease_until() const noexcept {
+    return in_flight_.empty() ? lease_until_ : std::min(lease_until_, in_flight_until_);
+  }
 
   // What happened since the last call.
   [[nodiscard]] std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
@@ -225,7 +232,8 @@ class Worker {
   std::optional<Instant> refused_until_;  // the store refuses what we write: no longer than this
   std::optional<Instant> oldest_unsettled_;
   std::vector<Lease> leases_;
-  Instant lease_until_{};
+  Instant lease_until_{};      // of what was claimed last
+  Instant in_flight_until_{};  // of what is in flight, also from earlier claims
 
   bool suspects_begun_ = false;  // of this batch
   bool idle_ = false;            // the last claim brought nothing

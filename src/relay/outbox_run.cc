@@ -214,7 +214,8 @@ bool OutboxRun::wait_is_over(Slot& slot, Instant until, bool idle, bool& woken) 
 
 core::Event OutboxRun::perform_collect(Slot& slot, const core::DoCollect& action, Sinks& sinks) {
   core::Collected collected;
-  const auto share = kCollectSlice / static_cast<std::int64_t>(action.routes.size());
+  const auto routes = static_cast<std::int64_t>(action.routes.size());
+  const Millis share = std::max(Millis{1}, kCollectSlice / routes);
   bool is_over = false;
   while (!is_over) {
     collected.news.clear();

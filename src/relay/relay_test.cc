@@ -415,6 +415,56 @@ TEST_F(RelayTest, FinishesWhatRunsAndGivesTheRestBackWhenStopped) {
   }
 }
 
+// A drain in the middle of a batch: what the handler was not called for goes back untouched.
+TEST_F(RelayTest, SendsNoMoreOfABatchOnceItIsAskedToDrain) {
+  settings.workers = 1;
+  enqueue(5);
+  bool entered = false;
+  bool go = false;
+  answer = [&](const ClaimedMessage&) {
+    bell.change([&] { entered = true; });
+    EXPECT_TRUE(bell.wait([&] { return go; }));
+    return Outcome::delivered();
+  };
+  const auto run = make_run();
+  run->start();
+  EXPECT_TRUE(bell.wait([&] { return entered; }));
+  run->ask_to_drain(std::chrono::steady_clock::now() + kLimit);
+  bell.change([&] { go = true; });
+  run->stop();
+  EXPECT_EQ(handled_in_all(), 1);
+  EXPECT_EQ(with_status(Status::pending), 4U);
+  for (const MessageRow& row : rows()) {
+    EXPECT_EQ(row.attempts, row.status == Status::pending ? 0 : 1);
+    EXPECT_TRUE(admin->show(row.id, false)->attempts.empty());
+  }
+}
+
+// The same for a brake; keeper and leases run meanwhile.
+TEST_F(RelayTest, SendsNoMoreOfABatchOnceItsTypeIsBraked) {
+  settings.workers = 1;
+  settings.lease = Millis{200};  // renewed often: all of this is over before the batch's time is
+  enqueue(5);
+  bool entered = false;
+  bool go = false;
+  answer = [&](const ClaimedMessage&) {
+    bell.change([&] { entered = true; });
+    EXPECT_TRUE(bell.wait([&] { return go; }));
+    return Outcome::delivered();
+  };
+  const auto run = make_run();
+  run->start();
+  EXPECT_TRUE(bell.wait([&] { return entered; }));
+  EXPECT_TRUE(faults.wait_for_calls(Faults::Op::renew, 1));
+  admin->brake("type:mail.*", "test", "because");
+  EXPECT_TRUE(faults.wait_for_calls(Faults::Op::renew, 4)) << "between two of them it reads brakes";
+  bell.change([&] { go = true; });
+  EXPECT_TRUE(reaches(Status::dispatched, 1));
+  EXPECT_TRUE(reaches(Status::pending, 4));
+  EXPECT_EQ(handled_in_all(), 1);
+  run->stop();
+}
+
 // Whatever a settle meets, what the sink took is not sent again while the lease lives.
 TEST_F(RelayTest, RepeatsAFailedSettleAndNeverTheDelivery) {
   for (const auto when : {Faults::When::before, Faults::When::after}) {

@@ -440,6 +440,21 @@ TEST_P(SinkTime, WhatIsLeftInFlightIsToldLater) {
   EXPECT_THAT(received_ids(), ::testing::UnorderedElementsAreArray(ids_of(all)));
 }
 
+// The handle is looked at late: an answer that came in time is not called a time-out.
+TEST_P(SinkTime, AnAnswerThatCameInTimeIsHeardHoweverLateItIsAskedFor) {
+  SKIP_UNLESS(fixture_->calls_at_once().value_or(1) > 1, "leaves nothing in flight");
+  SKIP_UNLESS(fixture_->answer_after(Millis{150}), "it cannot be slowed down");
+  // By then it is on its way, and not answered.
+  const DeliveryLimits limits{.timeout = Millis{1'000},
+                              .leave_after = steady_clock::now() + Millis{50}};
+  ASSERT_EQ(deliver(*sink_, messages(1000, 1), limits)[0].kind, OutcomeKind::in_flight);
+  const auto other = fixture_->connect();  // takes longer than the timeout
+  EXPECT_THAT(deliver(*other, more_than_fit()), ::testing::Each(IsDelivered()));
+  const auto late = sink_->collect(steady_clock::now() + kLong);
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_THAT(late[0].outcome, IsDelivered());
+}
+
 // A call that is left in flight keeps its own timeout, and a handle that goes abandons it.
 TEST_P(SinkTime, WhatIsLeftInFlightEndsByItsTimeout) {
   SKIP_UNLESS(fixture_->calls_at_once().value_or(1) > 1, "leaves nothing in flight");

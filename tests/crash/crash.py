@@ -19,8 +19,10 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.parse
 import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "install"))
+from fresh_database import fresh_database  # noqa: E402
 
 WORKERS, BATCH, CONNECTIONS = 2, 20, 16
 LEASE_SECONDS = 11
@@ -105,10 +107,7 @@ class Postgresql:
     def __init__(self, url: str, seed: int):
         import psycopg
         self.psycopg = psycopg
-        name = f"crash_{seed}_{uuid.uuid4().hex[:8]}"
-        with psycopg.connect(url, autocommit=True) as admin:
-            admin.execute(f"create database {name}")
-        self.url = urllib.parse.urlunsplit(urllib.parse.urlsplit(url)._replace(path="/" + name))
+        self.url = fresh_database(f"crash_{seed}", url)
 
     def connect(self):
         return self.psycopg.connect(self.url, autocommit=True)

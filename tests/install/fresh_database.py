@@ -6,9 +6,9 @@ import urllib.parse
 import uuid
 
 
-def fresh_database(what: str = "test") -> str:
+def fresh_database(what: str = "test", url: str | None = None) -> str:
     import psycopg
-    url = os.environ.get("PILLARBOX_TEST_POSTGRESQL15_URL")
+    url = url or os.environ.get("PILLARBOX_TEST_POSTGRESQL15_URL")
     if not url:
         raise RuntimeError("needs PILLARBOX_TEST_POSTGRESQL15_URL: scripts/services start, then scripts/services env")
     name = f"{what}_{uuid.uuid4().hex[:12]}"

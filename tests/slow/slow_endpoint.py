@@ -19,8 +19,9 @@ import sqlite3
 import subprocess
 import sys
 import time
-import urllib.parse
-import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "install"))
+from fresh_database import fresh_database  # noqa: E402
 
 WORKERS = 2
 
@@ -111,10 +112,7 @@ class Store:
         else:
             import psycopg
             self.psycopg = psycopg
-            name = f"slow_{uuid.uuid4().hex[:8]}"
-            with psycopg.connect(store, autocommit=True) as admin:
-                admin.execute(f"create database {name}")
-            self.url = urllib.parse.urlunsplit(urllib.parse.urlsplit(store)._replace(path="/" + name))
+            self.url = fresh_database("slow", store)
 
     def connect(self):
         return sqlite3.connect(self.url.removeprefix("sqlite:"), timeout=30) if self.is_sqlite else self.psycopg.connect(self.url)

@@ -63,12 +63,16 @@ void HttpSink::deliver(std::span<const ClaimedMessage> batch, const DeliveryLimi
     advance(&round);
     if (running_.size() < before) continue;  // there is room for the next ones
     const bool all_started = !may_start_next(round);
-    const bool may_leave = all_started && sends_single_messages();
-    if (may_leave && steady_clock::now() >= limits.leave_after) {
-      leave_in_flight(round);
-      break;
+    if (all_started && sends_single_messages()) {
+      if (steady_clock::now() >= limits.leave_after) {
+        leave_in_flight(round);
+        break;
+      }
+      wait(limits.leave_after);
+    } else {
+      // What waits for its turn is given back when the time is over, and not at the next answer.
+      wait(all_started || waiting_.back().was_refused ? Instant::max() : limits.start_before);
     }
-    wait(may_leave ? limits.leave_after : Instant::max());
   }
   const Outcome rest = round.stop ? not_sent_because(*round.stop) : not_sent_in_time();
   for (const Range& range : waiting_) {
