@@ -312,6 +312,28 @@ class PostgresqlSpare : public ::testing::Test {
     fixture_->session()("alter system set " + setting);
     fixture_->session()("select pg_reload_conf()");
   }
+  // From here on commits are done, and then wait for a standby that never comes. It is so once the
+  // checkpointer read its settings again, which it does when it gets to it: so the commits of
+  // another session are watched until one waits.
+  void hold_commits() {
+    set("synchronous_standby_names = 'nobody'");
+    const Sql other(server_);
+    const std::string its = " from pg_stat_activity where wait_event = 'SyncRep' and pid = " +
+                            std::to_string(PQbackendPID(other.raw()));
+    ASSERT_TRUE(happens([&] {
+      static_cast<void>(PQconsumeInput(other.raw()));
+      while (PQisBusy(other.raw()) == 0) {
+        if (PGresult* result = PQgetResult(other.raw())) {
+          PQclear(result);
+        } else if (PQsendQuery(other.raw(), "select pg_logical_emit_message(true, 'test', '')") ==
+                   0) {
+          return false;
+        }
+      }
+      return fixture_->sql("select count(*)" + its) == "1";
+    }));
+    fixture_->sql("select pg_terminate_backend(pid, 30000)" + its);
+  }
   // The spare and another server in one URL, in this order; the same outbox is on both, and on the
   // other a message waits. Empty when there is no other.
   std::string two_hosts() {
@@ -374,7 +396,7 @@ TEST_F(PostgresqlSpare, CommitsAndDoesNotSaySo) {
   EXPECT_EQ(store->claim({.count_max = 1}).messages.size(), 1U);
   fill(1);
   const auto kill_unanswered = [&](const std::function<void()>& work) {
-    set("synchronous_standby_names = 'nobody'");  // commits are done, then wait for a standby
+    hold_commits();
     const std::string waiting = std::string(kRelays) + " and wait_event = 'SyncRep'";
     std::optional<Error> met;
     std::thread working([&] { met = error_of(work); });
